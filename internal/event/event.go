@@ -1,0 +1,99 @@
+// Package event is opencode's own account of a run: the JSON lines of `opencode run --format json`.
+//
+// A [Stream] frames and decodes lines of any length in bounded memory and copies each line, with its secrets
+// redacted, to a log as it arrives. A [Transcript] folds events into the facts that a verdict needs. Both are pure:
+// they know no process, no clock and no file but the reader and writer that they are given.
+package event
+
+import "time"
+
+// A Type is the "type" member of an event line. Types that this package does not know keep their name.
+type Type string
+
+// The types that opencode 1.x prints; Done comes from versions after 1.18.
+const (
+	StepStart  Type = "step_start"
+	TextBlock  Type = "text"
+	Reasoning  Type = "reasoning"
+	ToolUse    Type = "tool_use"
+	StepFinish Type = "step_finish"
+	Failure    Type = "error"
+	Done       Type = "done"
+	// Noise is a line that is no event: not JSON, or JSON without a type.
+	Noise Type = ""
+)
+
+// An Event is one line. Only the members of its own type are set.
+type Event struct {
+	Type    Type
+	At      time.Time // opencode's clock; zero when the line has none
+	Session string
+
+	Text   Text   // TextBlock, Reasoning; for Noise the head of the line
+	Tool   Tool   // ToolUse
+	Finish Finish // StepFinish
+	Err    Err    // Failure
+
+	Rejected []string // Done: permissions that were rejected
+}
+
+// A Text is a block of the worker's prose. It is held whole up to [HeadLimit]; beyond that Head is its beginning and
+// the rest is in the log, where [CopyText] finds it.
+type Text struct {
+	Head string
+	Size int64 // bytes of the whole text, as UTF-8
+	Line Span  // the line in the log that holds the text
+}
+
+// Whole reports whether Head is the whole text.
+func (t Text) Whole() bool { return int64(len(t.Head)) == t.Size }
+
+// A Span is a range of bytes in the log, without the newline. N is 0 when the line could not be logged.
+type Span struct{ Off, N int64 }
+
+// HeadLimit is the number of bytes up to which one string of an event is held in memory.
+const HeadLimit = 256 << 10
+
+// A Tool is one finished tool call. opencode says nothing of a call while it runs.
+type Tool struct {
+	Name   string
+	CallID string
+	Status string // "completed" or "error"; a failed command is "completed" with an Exit
+	Error  string // for "error", at most 4 KiB
+	Exit   *int   // of a command (tool "bash"), nil when the event has none
+	Target string // what it acted on, a line for a person: command, path, pattern or description; at most 1 KiB
+	Title  string
+}
+
+// Finish is the end of one model call (step).
+type Finish struct {
+	Reason string // "stop", "tool-calls", "length", "content-filter", "unknown", …
+	Tokens Tokens
+	Cost   float64 // USD, as opencode computes it; 0 also where it knows no price
+}
+
+// Tokens of one or more steps. Input excludes cache reads; output excludes reasoning (opencode 1.18).
+type Tokens struct {
+	Input, Output, Reasoning, CacheRead, CacheWrite int64
+}
+
+// Sum is what a token cap counts: all five.
+func (t Tokens) Sum() int64 {
+	return t.Input + t.Output + t.Reasoning + t.CacheRead + t.CacheWrite
+}
+
+// Add returns the sum of both.
+func (t Tokens) Add(u Tokens) Tokens {
+	return Tokens{t.Input + u.Input, t.Output + u.Output, t.Reasoning + u.Reasoning, t.CacheRead + u.CacheRead, t.CacheWrite + u.CacheWrite}
+}
+
+// Err is an error event: error.name and error.data.
+type Err struct {
+	Name      string // "APIError", "ContextOverflowError", "UnknownError", …
+	Message   string
+	Status    int               // HTTP status of the provider; 0 when absent
+	Retryable *bool             // opencode's own opinion; nil when absent
+	Headers   map[string]string // response headers, lower case; bounded
+	Body      string            // response body, at most 64 KiB
+	Ref       string            // opencode's reference into its log
+}
