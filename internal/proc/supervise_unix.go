@@ -1,0 +1,289 @@
+//go:build linux || darwin
+
+package proc
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+)
+
+const (
+	// silence is how long a guardian may be quiet about a tree that looks empty. It is stopped, frozen or starved then,
+	// and two looks decide.
+	silence = 300 * time.Millisecond
+	// hopeless is how long we wait for what a KILL did not end and cannot: another user's, or stuck in the kernel.
+	hopeless = 700 * time.Millisecond
+	// persistence is how long we go on killing what arises anew.
+	persistence = 10 * time.Second
+)
+
+// A supervisor sees one child to its end and leaves nothing of it.
+type supervisor struct {
+	p     *Process
+	g     *guardian
+	child identity
+	grace time.Duration
+	ends  *pipes
+	tree  tree
+
+	messages chan message
+	seen     map[identity]bool // every process of the tree that a look has found
+
+	ended   bool // the child has, and its status is known
+	counted bool // survivors are
+	empty   bool // the guardian said so
+	lost    bool // the guardian is dead, or as good as
+	asked   bool // to stop
+}
+
+func newSupervisor(p *Process, g *guardian, child identity, c Command, ends *pipes) *supervisor {
+	return &supervisor{
+		p: p, g: g, child: child, grace: c.Grace, ends: ends,
+		tree:     tree{self: os.Getpid(), root: g.pid, since: g.start, marker: c.Marker, carries: marked(c.Marker), groups: grouped(child.pid)},
+		messages: make(chan message), seen: map[identity]bool{},
+	}
+}
+
+func (s *supervisor) run(ctx context.Context) {
+	heard := make(chan struct{})
+	defer close(heard)
+	go s.listen(heard)
+	s.p.exit.Code = -1
+
+	for !s.ended && !s.lost && !s.asked {
+		select {
+		case m, ok := <-s.messages:
+			s.take(m, ok)
+		case <-ctx.Done():
+			s.asked = true
+		case <-s.p.stop:
+			s.asked = true
+		}
+	}
+	s.clear()
+	s.dismiss()
+	if s.ends.stdin != nil {
+		s.ends.stdin.Close()
+	}
+	s.p.Stdout.treeIsDead()
+	s.p.Stderr.treeIsDead()
+	if !closed(s.p.exited) {
+		close(s.p.exited)
+	}
+	close(s.p.done)
+}
+
+// listen ends with the guardian, or when nobody takes what it hears.
+func (s *supervisor) listen(until <-chan struct{}) {
+	defer close(s.messages)
+	for {
+		var m message
+		if s.g.decoder.Decode(&m) != nil {
+			return
+		}
+		select {
+		case s.messages <- m:
+		case <-until:
+			return
+		}
+	}
+}
+
+func (s *supervisor) take(m message, ok bool) {
+	switch {
+	case !ok:
+		s.messages = nil
+		s.lose()
+	case m.Ended != nil:
+		s.childEnded(*m.Ended)
+	case m.Empty:
+		s.empty = true
+	}
+}
+
+func (s *supervisor) childEnded(m ended) {
+	if s.ended {
+		return
+	}
+	s.ended = true
+	s.p.exit.set(m)
+	close(s.p.exited)
+}
+
+// lose goes on without guardian. Its children become ours only when it is dead for good, after its pipes have closed.
+func (s *supervisor) lose() {
+	if s.empty || s.lost {
+		return
+	}
+	s.lost = true
+	s.endGuardian()
+	s.tree.root = 0
+	s.tree.adopted = adoptedBy(s.tree.self)
+}
+
+func (s *supervisor) endGuardian() {
+	if s.tree.root != 0 {
+		// What is dead and not reaped will come to us.
+		table, _ := readTable()
+		for _, e := range s.tree.members(table) {
+			s.seen[e.identity] = true
+		}
+	}
+	_ = s.g.signal(syscall.SIGKILL)
+	select {
+	case <-s.g.gone:
+	case <-time.After(time.Second):
+	}
+}
+
+// clear ends the tree: TERM to all at once, KILL after the grace, until it is empty.
+func (s *supervisor) clear() {
+	began := time.Now()
+	pause := time.Millisecond
+	asked := map[identity]bool{}
+	var killing, vacant time.Time // since when we kill; since when no living one was seen
+	looks := 0
+	for first := true; ; first = false {
+		now := time.Now()
+		alive := s.look()
+		if first && s.asked {
+			s.p.exit.ByUs = contains(alive, s.child)
+			s.wakeGuardian()
+		}
+		if !s.counted && (s.ended || s.lost && !contains(alive, s.child)) {
+			s.counted = true
+			s.p.exit.Survivors = survivors(alive)
+		}
+		if len(alive) > 0 {
+			looks, vacant = 0, time.Time{}
+		} else if looks++; looks == 1 {
+			vacant = now
+		}
+		if len(alive) == 0 && (s.empty || looks > 1 && (s.lost || now.Sub(vacant) >= silence)) {
+			return
+		}
+		if killing.IsZero() && (s.lost || closed(s.p.kill) || now.Sub(began) >= s.grace) {
+			killing = now
+		}
+		out := true // of our reach, all of them
+		for _, e := range alive {
+			if !asked[e.identity] {
+				asked[e.identity] = true
+				if killing.IsZero() {
+					_ = e.signal(syscall.SIGTERM)
+					if e.stopped {
+						_ = e.signal(syscall.SIGCONT) // it takes no TERM before it goes on
+					}
+				}
+			}
+			if !killing.IsZero() && e.signal(syscall.SIGKILL) != syscall.EPERM && !e.stuck {
+				out = false
+			}
+		}
+		if !killing.IsZero() && len(alive) > 0 {
+			since := now.Sub(killing)
+			if out && since >= hopeless || since >= persistence {
+				s.p.exit.Remaining = survivors(alive)
+				return
+			}
+		}
+		if len(alive) > 0 && !killing.IsZero() {
+			pause = min(pause, 10*time.Millisecond)
+		}
+		s.pause(min(pause, s.untilKill(began, killing)))
+		pause = min(2*pause, 40*time.Millisecond)
+	}
+}
+
+// untilKill keeps a pause from running past the end of the grace.
+func (s *supervisor) untilKill(began, killing time.Time) time.Duration {
+	if !killing.IsZero() {
+		return persistence
+	}
+	return max(time.Until(began.Add(s.grace)), 0)
+}
+
+// pause ends early when the guardian has news or when Kill is called.
+func (s *supervisor) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	kill := s.p.kill
+	if closed(kill) {
+		kill = nil
+	}
+	select {
+	case m, ok := <-s.messages:
+		s.take(m, ok)
+	case <-kill:
+	case <-t.C:
+	}
+}
+
+func (s *supervisor) look() []entry {
+	table, _ := readTable()
+	found := s.tree.members(table)
+	for _, e := range found {
+		s.seen[e.identity] = true
+	}
+	return living(found)
+}
+
+// wakeGuardian lets one that somebody has stopped reap and report again.
+func (s *supervisor) wakeGuardian() {
+	if e, ok := look(s.g.pid); ok && e.identity == s.g.identity && e.stopped {
+		_ = s.g.signal(syscall.SIGCONT)
+	}
+}
+
+// dismiss ends the guardian and takes over the dead that it has not reaped.
+func (s *supervisor) dismiss() {
+	if s.empty {
+		select {
+		case <-s.g.gone:
+		case <-time.After(hopeless):
+		}
+	}
+	if !closed(s.g.gone) {
+		s.endGuardian()
+	}
+	s.g.control.Close()
+	s.g.status.Close()
+	if s.empty && s.ended {
+		return
+	}
+	s.seen[s.child] = true
+	table, _ := readTable()
+	for _, e := range table {
+		if e.dead && e.ppid == s.tree.self && s.ours(e) {
+			var ws syscall.WaitStatus
+			var ru syscall.Rusage
+			if pid, err := syscall.Wait4(e.pid, &ws, syscall.WNOHANG, &ru); err == nil && pid == e.pid && e.identity == s.child {
+				s.childEnded(endedFrom(ws, &ru))
+			}
+		}
+	}
+}
+
+// ours tells a dead child of this process that came from the tree from one that os/exec waits for.
+func (s *supervisor) ours(e entry) bool {
+	return s.seen[e.identity] || e.start >= s.tree.since && e.sid == s.g.pid
+}
+
+func contains(es []entry, id identity) bool {
+	for _, e := range es {
+		if e.identity == id {
+			return true
+		}
+	}
+	return false
+}
+
+func survivors(es []entry) []Survivor {
+	var list []Survivor
+	for _, e := range es {
+		list = append(list, Survivor{PID: e.pid, Name: nameOf(e.pid)})
+	}
+	return list
+}

@@ -1,0 +1,84 @@
+//go:build linux || darwin
+
+package proc
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Marked lists the living processes that carry a marker in their environment, without this process and its
+// descendants. It ends nothing. A process that cleared its environment is not found by it.
+func Marked(marker string) []Survivor {
+	if checkMarker(marker) != nil {
+		return nil
+	}
+	table, _ := readTable()
+	carries := marked(marker)
+	var found []entry
+	for _, e := range orphans(marker).members(table) {
+		if !e.dead && carries(e) {
+			found = append(found, e)
+		}
+	}
+	return survivors(found)
+}
+
+// Sweep ends every process that carries the marker, and their descendants: TERM, after the grace KILL, until none is
+// left; the end of ctx cuts the grace short. It returns all that it found living, and is meant for what a dead tool has
+// left. This process and its descendants are spared.
+func Sweep(ctx context.Context, marker string, grace time.Duration) []Survivor {
+	if checkMarker(marker) != nil {
+		return nil
+	}
+	t := orphans(marker)
+	began := time.Now()
+	asked := map[identity]bool{}
+	var list []Survivor
+	for empty, pause := 0, time.Millisecond; empty < 2; pause = min(2*pause, 20*time.Millisecond) {
+		table, err := readTable()
+		alive := living(t.members(table))
+		if len(alive) == 0 && err == nil {
+			empty++
+			if len(list) == 0 {
+				break // nothing was there: no race with what we end
+			}
+		} else {
+			empty = 0
+		}
+		since := time.Since(began)
+		if since > grace+persistence {
+			break
+		}
+		for _, e := range alive {
+			if !asked[e.identity] {
+				asked[e.identity] = true
+				list = append(list, survivors([]entry{e})...)
+				_ = e.signal(syscall.SIGTERM)
+				if e.stopped {
+					_ = e.signal(syscall.SIGCONT)
+				}
+			}
+			if since >= grace || ctx.Err() != nil {
+				_ = e.signal(syscall.SIGKILL)
+			}
+		}
+		time.Sleep(pause)
+	}
+	return list
+}
+
+func orphans(marker string) *tree {
+	return &tree{self: os.Getpid(), marker: marker, carries: marked(marker)}
+}
+
+func signalName(sig syscall.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return sig.String()
+}

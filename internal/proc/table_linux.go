@@ -1,0 +1,249 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// environLimit bounds what is read of one process's environment. The kernel allows arguments and environment together
+// a quarter of the stack limit, 2 MiB by default.
+const environLimit = 4 << 20
+
+// readTable reads /proc. It is no snapshot: what forks and ends meanwhile may be missing.
+func readTable() ([]entry, error) {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	names, err := d.Readdirnames(-1)
+	d.Close()
+	if err != nil && len(names) == 0 {
+		return nil, err
+	}
+	table := make([]entry, 0, len(names))
+	buf := make([]byte, 1024)
+	for _, name := range names {
+		if name[0] < '1' || name[0] > '9' {
+			continue
+		}
+		if e, ok := readEntry(name, buf); ok {
+			table = append(table, e)
+		}
+	}
+	return table, nil
+}
+
+func readEntry(pid string, buf []byte) (entry, bool) {
+	n, err := readFile("/proc/"+pid+"/stat", buf)
+	if err != nil {
+		return entry{}, false
+	}
+	return parseStat(buf[:n])
+}
+
+// readFile reads at most len(buf) bytes. os.ReadFile takes twice the system calls, and a census reads hundreds.
+func readFile(path string, buf []byte) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	total := 0
+	for total < len(buf) {
+		n, err := unix.Read(fd, buf[total:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return total, err
+		}
+		if n == 0 {
+			break
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// parseStat reads a line of /proc/pid/stat (proc_pid_stat(5)). The command name, field 2, may hold anything, blanks and
+// parentheses too; the last ')' ends it.
+func parseStat(b []byte) (entry, bool) {
+	open, end := bytes.IndexByte(b, ' '), bytes.LastIndexByte(b, ')')
+	if open < 0 || end < open {
+		return entry{}, false
+	}
+	f := bytes.Fields(b[end+1:]) // f[0] is field 3
+	if len(f) < 20 || len(f[0]) != 1 {
+		return entry{}, false
+	}
+	var e entry
+	var errs [6]error
+	e.pid, errs[0] = strconv.Atoi(string(b[:open]))
+	e.ppid, errs[1] = strconv.Atoi(string(f[1]))
+	e.pgid, errs[2] = strconv.Atoi(string(f[2]))
+	e.sid, errs[3] = strconv.Atoi(string(f[3]))
+	threads, err := strconv.Atoi(string(f[17]))
+	errs[4] = err
+	e.start, errs[5] = strconv.ParseUint(string(f[19]), 10, 64)
+	if errors.Join(errs[:]...) != nil {
+		return entry{}, false
+	}
+	switch f[0][0] {
+	case 'Z', 'X', 'x':
+		// A leader that has left its threads behind is shown as a zombie while the process runs on.
+		e.dead = threads <= 1
+	case 'T', 't':
+		e.stopped = true
+	case 'D':
+		e.stuck = true
+	}
+	return e, true
+}
+
+// look reads one process's row.
+func look(pid int) (entry, bool) {
+	return readEntry(strconv.Itoa(pid), make([]byte, 1024))
+}
+
+// lives reports whether the process is there and no zombie.
+func (id identity) lives() bool {
+	e, ok := look(id.pid)
+	return ok && e.identity == id && !e.dead
+}
+
+// signal reaches this process or none: the descriptor is bound to it before its start time is compared.
+func (id identity) signal(sig syscall.Signal) error {
+	fd, err := unix.PidfdOpen(id.pid, 0)
+	if err == unix.ESRCH {
+		return err
+	}
+	if err == nil {
+		defer unix.Close(fd)
+	}
+	if !id.lives() {
+		return unix.ESRCH
+	}
+	if err == nil {
+		err = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+	switch err {
+	case nil, unix.ESRCH, unix.EPERM:
+		return err
+	}
+	// No descriptor to be had: a kernel before 5.3, a filter, or too many open files.
+	return syscall.Kill(id.pid, sig)
+}
+
+// marked returns a test for one marker. Environments of other users cannot be read and do not carry it.
+func marked(marker string) func(entry) bool {
+	want := []byte(MarkerEnv + "=" + marker)
+	buf := make([]byte, 32<<10)
+	return func(e entry) bool {
+		path := "/proc/" + strconv.Itoa(e.pid) + "/environ"
+		n, err := readFile(path, buf)
+		for err == nil && n == len(buf) && n < environLimit {
+			buf = make([]byte, 2*len(buf))
+			n, err = readFile(path, buf)
+		}
+		return hasEntry(buf[:n], want)
+	}
+}
+
+// hasEntry finds a whole NUL-terminated entry.
+func hasEntry(env, want []byte) bool {
+	for at := 0; ; {
+		i := bytes.Index(env[at:], want)
+		if i < 0 {
+			return false
+		}
+		first, end := at+i, at+i+len(want)
+		if (first == 0 || env[first-1] == 0) && (end == len(env) || env[end] == 0) {
+			return true
+		}
+		at = first + 1
+	}
+}
+
+// nameOf is what a person would see in ps.
+func nameOf(pid int) string {
+	dir := "/proc/" + strconv.Itoa(pid)
+	buf := make([]byte, nameLimit)
+	if n, _ := readFile(dir+"/cmdline", buf); n > 0 {
+		return printable(buf[:n])
+	}
+	n, _ := readFile(dir+"/comm", buf)
+	return "[" + printable(bytes.TrimRight(buf[:n], "\n")) + "]"
+}
+
+// adoptedBy tells which children of self came by the death of a guardian. The guardian's session is not ours, and nobody can
+// join another session; so a child of ours in our session was started by us. One that leads a session may be a daemon
+// of the tree, or another guardian or supervisor, which run our own binary.
+func adoptedBy(self int) func(entry) bool {
+	own, ok := look(self)
+	exe, err := os.Stat("/proc/self/exe")
+	return func(e entry) bool {
+		if !ok || e.sid == own.sid {
+			return false
+		}
+		if e.sid != e.pid {
+			return true
+		}
+		theirs, terr := os.Stat("/proc/" + strconv.Itoa(e.pid) + "/exe")
+		return err == nil && terr == nil && !os.SameFile(exe, theirs)
+	}
+}
+
+// grouped is nil: with a subreaper descent is certain.
+func grouped(int) map[int]bool { return nil }
+
+// becomeSubreaper makes this process the parent of whatever its descendants orphan.
+func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// nameGuardian sets what is shown where arguments are not; from /proc/self/exe it would be "exe".
+func nameGuardian() { _ = os.WriteFile("/proc/self/comm", []byte("oc-guardian"), 0) }
+
+// ownBinary stays valid when the file is replaced or removed by an update.
+func ownBinary() (string, error) { return "/proc/self/exe", nil }
+
+// newPipe returns both ends, close-on-exec and blocking.
+func newPipe() (r, w int, err error) {
+	var fd [2]int
+	err = unix.Pipe2(fd[:], unix.O_CLOEXEC)
+	return fd[0], fd[1], err
+}
+
+// childAttributes: a group of its own, so that a group signal of the child spares the guardian; and KILL when the
+// guardian dies, for the case that it and the tool die at once.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// closeOnExecFrom keeps every descriptor from first on out of the programs that this process starts, those that we
+// inherited ourselves too: an open file passes any sandbox.
+func closeOnExecFrom(first int) error {
+	err := unix.CloseRange(uint(first), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if err == nil {
+		return nil
+	}
+	d, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	for _, name := range names {
+		if fd, aerr := strconv.Atoi(name); aerr == nil && fd >= first {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
+}
+
+// maxRSS: the kernel counts in KiB.
+func maxRSS(ru *syscall.Rusage) int64 { return ru.Maxrss << 10 }
