@@ -1,0 +1,74 @@
+package opencode
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"opencode-delegate/internal/event"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/redact"
+)
+
+// A Driver carries out one attempt and reports each event as it happens.
+type Driver func(ctx context.Context, a Attempt, emit func(event.Event) error) (Outcome, error)
+
+// An Attempt is one execution of the worker. It is a value: nothing of it is changed by a run.
+type Attempt struct {
+	Binary Binary
+	Dir    string   // the worker's directory, absolute, symbolic links resolved
+	Env    []string // the whole environment, as Environ gives it
+	// Wrap puts the command into its sandbox: it returns the command to start instead and the entries that it adds to
+	// the environment. nil starts opencode itself.
+	Wrap   func(argv []string) (wrapped, env []string, err error)
+	Marker string // unique to the run: its job id
+
+	Title   string // never empty: without one opencode makes a paid model call for it
+	Model   string // provider/model; empty: opencode's own default
+	Variant string
+	Agent   string
+	Session string   // continue this session; empty: a new one
+	Fork    bool     // … as a copy
+	Files   []string // attachments, absolute
+	Auto    bool     // approve what no rule denies (--auto): a run that may write
+
+	// Prompt is fed to the worker's stdin, to its end. An attempt that is repeated, because another opencode had
+	// locked the database, reads it again from the start.
+	Prompt io.ReadSeeker
+
+	Limits Limits
+
+	Stderr io.Writer   // receives the first and the last 256 KiB of opencode's stderr, redacted; nil: nobody
+	Redact *redact.Set // what Stderr must not show
+}
+
+// Limits bound an attempt. Zero means no limit, but for Grace.
+type Limits struct {
+	Timeout time.Duration // wall clock, from the call of Run; the worker is sent TERM within 250 ms of it
+	Idle    time.Duration // without a sign of progress
+	Grace   time.Duration // from TERM to KILL
+	Retry   time.Duration // of failing model calls without progress
+	MaxCost float64       // USD, over all steps
+	Tokens  int64         // all five kinds, over all steps
+}
+
+// An Outcome is what an attempt came to. The caller still judges the work tree, the digest and the checks.
+type Outcome struct {
+	Session string // exact id; empty when none was made
+	Model   string // provider/model of the calls as opencode resolved it; the requested one when it did not say
+	Agent   string // as opencode resolved it; empty when it did not say
+	Exit    proc.Exit
+	// Fault is nil for a success by the event stream.
+	Fault *fault.Error
+	// Notes are sentences for a person: what was unusual about a success, what an old version could not do.
+	Notes     []string
+	Subagents int // sessions of subagents that were seen; their tokens are in no event
+	// StderrTail is the last text that opencode printed beside its log, at most 4 KiB, without colours.
+	StderrTail string
+	// Usage is the sum over all finished steps of the main session.
+	Usage    event.Tokens
+	Cost     float64 // USD, as opencode computes it; 0 also where it knows no price
+	Steps    int
+	Duration time.Duration
+}

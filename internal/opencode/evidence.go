@@ -1,0 +1,199 @@
+package opencode
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"opencode-delegate/internal/event"
+)
+
+// Evidence is one failure of a model call as opencode reported it: an error event, or a line of its log. It holds what a
+// provider or opencode said, never what the worker wrote.
+type Evidence struct {
+	Name    string // error.name of an event, or the class before the colon of a log line
+	Message string // the provider's own words
+	Status  int    // HTTP status; 0 = not known
+	Types   []string
+	Body    string // response body; empty = not known
+	Headers map[string]string
+	At      time.Time // when it was said
+	Model   string    // provider/model of the call; empty = not known
+}
+
+// FromEvent is the evidence of an error event. received is our own clock's time, used when the event has none.
+func FromEvent(e event.Event, received time.Time) Evidence {
+	ev := Evidence{Name: e.Err.Name, Message: e.Err.Message, Status: e.Err.Status, Body: e.Err.Body, Headers: e.Err.Headers, At: e.At}
+	if ev.At.IsZero() {
+		ev.At = received
+	}
+	ev.unfold()
+	return ev
+}
+
+// FromLog is the evidence of a log line that reports an error. Such a line has the message only: no status, no header
+// and no body.
+func FromLog(l LogLine, received time.Time) Evidence {
+	ev := Evidence{Message: l.Error, At: l.At}
+	if ev.At.IsZero() {
+		ev.At = received
+	}
+	if l.Provider != "" && l.Model != "" {
+		ev.Model = l.Provider + "/" + l.Model
+	}
+	// "AI_APICallError: 5-hour usage limit reached. …"
+	if name, rest, ok := strings.Cut(l.Error, ": "); ok && errorClass(name) {
+		ev.Name, ev.Message = name, rest
+	}
+	ev.unfold()
+	return ev
+}
+
+// errorClass reports whether a word is the name of an error class, such as AI_APICallError.
+func errorClass(s string) bool {
+	if !strings.HasSuffix(s, "Error") && !strings.HasSuffix(s, "Exception") {
+		return false
+	}
+	return !strings.ContainsAny(s, " \t\n/.{")
+}
+
+// unfold takes the error types and codes out of the body, and out of a message that is itself a JSON text, as those of
+// errors inside a stream are.
+func (ev *Evidence) unfold() {
+	if text := strings.TrimSpace(ev.Message); strings.HasPrefix(text, "{") {
+		if message := ev.addTypes(text); message != "" {
+			ev.Message = message
+		}
+	}
+	if ev.Body != "" {
+		message := ev.addTypes(ev.Body)
+		// For an answer that its provider package cannot read, opencode's message is only the status text.
+		if message != "" && len(message) > len(ev.Message) {
+			ev.Message = message
+		}
+	}
+}
+
+// providerError is the shape, or one of the shapes, of an error body: {"error":{…}}, {"type":"error","error":{…}},
+// {"error":"text"}, [{"error":{…}}], or the members at the top.
+type providerError struct {
+	Type     text            `json:"type"`
+	Code     text            `json:"code"`
+	Status   text            `json:"status"`
+	Reason   text            `json:"reason"`
+	Message  text            `json:"message"`
+	Msg      text            `json:"msg"`
+	Detail   text            `json:"detail"`
+	ResetsIn float64         `json:"resets_in_seconds"`
+	ResetsAt json.RawMessage `json:"resets_at"`
+	Error    json.RawMessage `json:"error"`
+	Metadata struct {
+		Raw          text `json:"raw"` // OpenRouter: the upstream's own body
+		ProviderName text `json:"provider_name"`
+	} `json:"metadata"`
+	Details []struct {
+		Reason text `json:"reason"`
+	} `json:"details"`
+}
+
+// text is a JSON string or number; another value reads as "".
+type text string
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*t = text(s)
+		return nil
+	}
+	var n json.Number
+	if json.Unmarshal(b, &n) == nil {
+		*t = text(n.String())
+	}
+	return nil
+}
+
+// addTypes collects types and codes of a body, nested ones too, and returns the innermost message.
+func (ev *Evidence) addTypes(body string) string {
+	message := ""
+	// Three levels: the envelope, the error, and an upstream's error inside.
+	for depth := 0; depth < 3 && body != ""; depth++ {
+		var list []json.RawMessage
+		if json.Unmarshal([]byte(body), &list) == nil && len(list) > 0 {
+			body = string(list[0])
+		}
+		var p providerError
+		if json.Unmarshal([]byte(body), &p) != nil {
+			break
+		}
+		types := []text{p.Type, p.Code, p.Status, p.Reason}
+		for _, d := range p.Details {
+			types = append(types, d.Reason)
+		}
+		for _, t := range types {
+			ev.addType(string(t))
+		}
+		for _, m := range []text{p.Message, p.Msg, p.Detail} {
+			if m != "" {
+				message = string(m)
+				break
+			}
+		}
+		ev.addReset(p)
+		var plainError string
+		if json.Unmarshal(p.Error, &plainError) == nil && plainError != "" {
+			message = plainError
+		}
+		switch {
+		case p.Metadata.Raw != "":
+			body = string(p.Metadata.Raw)
+			if !strings.HasPrefix(strings.TrimSpace(body), "{") {
+				message = body
+			}
+		case len(p.Error) > 0:
+			body = string(p.Error)
+		default:
+			body = ""
+		}
+	}
+	return message
+}
+
+func (ev *Evidence) addType(t string) {
+	t = strings.ToLower(strings.TrimSpace(t))
+	if t == "" || t == "error" || len(t) > 128 {
+		return
+	}
+	if n, err := strconv.Atoi(t); err == nil && n >= 400 && n < 600 {
+		// {"error":{"code":429}}: the status, which errors inside a stream lack otherwise.
+		if ev.Status == 0 {
+			ev.Status = n
+		}
+		return
+	}
+	ev.Types = append(ev.Types, t)
+}
+
+// addReset keeps machine-readable resets as if they had come in a header.
+func (ev *Evidence) addReset(p providerError) {
+	after := p.ResetsIn
+	if after == 0 && len(p.ResetsAt) > 0 && !ev.At.IsZero() {
+		var unix float64
+		var stamp string
+		if json.Unmarshal(p.ResetsAt, &unix) == nil {
+			after = unix - float64(ev.At.Unix())
+		} else if json.Unmarshal(p.ResetsAt, &stamp) == nil {
+			if t, err := time.Parse(time.RFC3339, stamp); err == nil {
+				after = t.Sub(ev.At).Seconds()
+			}
+		}
+	}
+	if after <= 0 || ev.Headers["retry-after"] != "" {
+		return
+	}
+	headers := map[string]string{"retry-after": strconv.FormatFloat(after, 'f', 0, 64)}
+	for k, v := range ev.Headers {
+		headers[k] = v
+	}
+	ev.Headers = headers
+}

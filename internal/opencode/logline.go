@@ -1,0 +1,203 @@
+package opencode
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A LogKind is what a line on opencode's stderr tells us.
+type LogKind int
+
+// The kinds of lines. Everything that is not known is LogOther: other versions, plugins, crash reports.
+const (
+	LogOther         LogKind = iota
+	LogInfo                  // a line of opencode's own log that has no meaning for us
+	LogCreated               // a session exists: Session, Parent (a subagent's), Directory, Version
+	LogStream                // a model call begins: Provider, Model, Agent, Session, Small, Subagent
+	LogStreamError           // a model call failed, perhaps to be retried silently: Error and what LogStream has
+	LogFailed                // a request to opencode's own server failed: Error, Ref
+	LogProcessError          // a turn ended with an error: Error, Session
+	LogEvaluated             // a permission was decided by rule: Permission, Pattern, Action
+	LogAsking                // a permission is asked for: Permission, Pattern
+	LogRejected              // `permission requested: …; auto-rejecting`: Permission, Pattern
+	LogAgentFallback         // `agent "x" not found. Falling back…`: Agent
+	LogLoop                  // a step begins: Session, Step
+	LogExitingLoop           // a session has finished its turn: Session
+	LogFatal                 // `Error: …` printed before or instead of a run: Error
+	LogDatabase              // the database is locked by another opencode: Error
+)
+
+// A LogLine is one line of stderr. Only the members of its kind are set. Lines are an aid: their wording is no public
+// interface, and a plugin can print what it likes, so nothing may depend on one being there.
+type LogLine struct {
+	Kind                        LogKind
+	At                          time.Time // of opencode's clock; zero for lines without one
+	Session, Parent             string
+	Directory, Version          string
+	Provider, Model, Agent      string
+	Small, Subagent             bool
+	Permission, Pattern, Action string
+	Step                        int
+	Error, Ref                  string
+}
+
+// lineLimit is how much of a line is looked at. Lines of opencode's own log are far shorter, but for stack traces.
+const lineLimit = 64 << 10
+
+var (
+	rejecting     = regexp.MustCompile(`^! *permission requested: ([^ (]+) ?(?:\((.*)\))?; auto-rejecting`)
+	agentFallback = regexp.MustCompile(`^! *agent "([^"]*)" (?:not found|is a subagent).*[Ff]alling back`)
+	fatalLine     = regexp.MustCompile(`^(?:Error|error): *(.*)`)
+	databaseBusy  = regexp.MustCompile(`database is locked|SQLITE_BUSY|PRAGMA journal_mode ?= ?WAL`)
+)
+
+// ParseLogLine reads one line, without its newline. It never fails and looks at the first 64 KiB only.
+func ParseLogLine(line []byte) LogLine {
+	line = line[:min(len(line), lineLimit)]
+	if bytes.HasPrefix(line, []byte("timestamp=")) {
+		if l, ok := parseLogfmt(string(line)); ok {
+			return l
+		}
+	}
+	text := strings.TrimSpace(plain(string(line)))
+	if m := rejecting.FindStringSubmatch(text); m != nil {
+		return LogLine{Kind: LogRejected, Permission: m[1], Pattern: m[2]}
+	}
+	if m := agentFallback.FindStringSubmatch(text); m != nil {
+		return LogLine{Kind: LogAgentFallback, Agent: m[1]}
+	}
+	if databaseBusy.MatchString(text) {
+		return LogLine{Kind: LogDatabase, Error: text}
+	}
+	if m := fatalLine.FindStringSubmatch(text); m != nil {
+		return LogLine{Kind: LogFatal, Error: m[1]}
+	}
+	return LogLine{Kind: LogOther, Error: text}
+}
+
+func parseLogfmt(line string) (LogLine, bool) {
+	var l LogLine
+	var level, message string
+	for rest := line; rest != ""; {
+		var key, value string
+		key, value, rest = nextPair(rest)
+		switch key {
+		case "timestamp":
+			at, err := time.Parse(time.RFC3339Nano, value)
+			if err != nil {
+				return LogLine{}, false
+			}
+			l.At = at.UTC()
+		case "level":
+			level = value
+		case "message":
+			message = value
+		case "id", "session.id":
+			if strings.HasPrefix(value, "ses_") {
+				l.Session = value
+			}
+		case "parentID":
+			if strings.HasPrefix(value, "ses_") {
+				l.Parent = value
+			}
+		case "directory":
+			l.Directory = value
+		case "version":
+			l.Version = value
+		case "providerID":
+			l.Provider = value
+		case "modelID":
+			l.Model = value
+		case "agent":
+			l.Agent = value
+		case "small":
+			l.Small = value == "true"
+		case "mode":
+			l.Subagent = value == "subagent"
+		case "permission":
+			l.Permission = value
+		case "pattern", "patterns":
+			l.Pattern = value
+		case "action.action":
+			l.Action = value
+		case "step":
+			l.Step, _ = strconv.Atoi(value)
+		case "error.error", "error":
+			l.Error = value
+		case "cause":
+			// The lines of the server's own failures repeat their error here; some have only this.
+			if l.Error == "" {
+				l.Error = value
+			}
+		case "ref":
+			l.Ref = value
+		}
+	}
+	l.Kind = kindOf(level, message, l)
+	return l, true
+}
+
+func kindOf(level, message string, l LogLine) LogKind {
+	switch {
+	case databaseBusy.MatchString(l.Error) && level == "ERROR":
+		return LogDatabase
+	case message == "stream error":
+		return LogStreamError
+	case message == "stream" && l.Provider != "":
+		return LogStream
+	case message == "created" && l.Session != "":
+		return LogCreated
+	case message == "failed" && level == "ERROR":
+		return LogFailed
+	case message == "process" && level == "ERROR":
+		return LogProcessError
+	case message == "evaluated":
+		return LogEvaluated
+	case message == "asking":
+		return LogAsking
+	case message == "loop":
+		return LogLoop
+	case message == "exiting loop":
+		return LogExitingLoop
+	}
+	return LogInfo
+}
+
+// nextPair takes one key=value off a logfmt line. A value with a space, a quote or an equals sign stands in JSON
+// quotes; one whose closing quote is missing, because the line was cut, is taken as far as it goes.
+func nextPair(s string) (key, value, rest string) {
+	s = strings.TrimLeft(s, " ")
+	eq := strings.IndexAny(s, "= ")
+	if eq < 0 {
+		return s, "", ""
+	}
+	if s[eq] == ' ' {
+		return s[:eq], "", s[eq+1:]
+	}
+	key, s = s[:eq], s[eq+1:]
+	if !strings.HasPrefix(s, `"`) {
+		value, rest, _ = strings.Cut(s, " ")
+		return key, value, rest
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return key, unquote(s[:i+1]), s[i+1:]
+		}
+	}
+	return key, unquote(strings.TrimRight(s, `\`) + `"`), ""
+}
+
+func unquote(quoted string) string {
+	var v string
+	if json.Unmarshal([]byte(quoted), &v) == nil {
+		return v
+	}
+	return strings.Trim(quoted, `"`)
+}
