@@ -1,0 +1,216 @@
+package sandbox
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"opencode-delegate/internal/fault"
+)
+
+// sharedMemory is writable in every run: programs that fork need it.
+const sharedMemory = "/dev/shm"
+
+// A Run is what the policy of one run is made from. All paths are absolute.
+type Run struct {
+	Home      string
+	Dir       string       // the project
+	Opencode  OpencodeDirs // made by [OpencodeDirs.Ensure] before
+	Tmp       string       // private TMPDIR of the run; exists
+	StateRoot string       // our records; never writable
+	Environ   []string     // the worker's environment: where build caches and credentials lie
+	Git       []string     // git directory and common directory of the project, where they lie outside Dir; for a writing run
+	// AllowRead and AllowWrite are what the caller grants beyond, by name.
+	AllowRead, AllowWrite []string
+}
+
+// ReadOnly is the policy that lets nothing be changed but what opencode keeps for itself.
+func (r Run) ReadOnly() (Policy, error) {
+	p, err := r.base()
+	if err != nil {
+		return Policy{}, err
+	}
+	dir, err := filepath.EvalSymlinks(r.Dir)
+	if err != nil {
+		return Policy{}, fmt.Errorf("project directory: %w", err)
+	}
+	for _, open := range append([]string{sharedMemory}, p.Write...) {
+		if within(dir, open) {
+			return Policy{}, fault.New(fault.Usage, "%s lies in %s, where a run has to write: it cannot be kept read-only", r.Dir, open).
+				With("use a project directory elsewhere, or --write")
+		}
+	}
+	return p, nil
+}
+
+// Writing is the policy that also lets the project, its git directories, the temporary directories, the build caches and
+// what AllowWrite names be changed. A grant that would take in a protected place is a USAGE fault, or, where nobody asked
+// for it by name, is left out.
+func (r Run) Writing() (Policy, error) {
+	p, err := r.base()
+	if err != nil {
+		return Policy{}, err
+	}
+	if err := CheckDir(r.Dir, r.Home, r.StateRoot, r.Opencode); err != nil {
+		return Policy{}, err
+	}
+	env := lookup(r.Environ)
+	guarded := r.guarded(env)
+	for _, path := range append([]string{r.Dir}, r.Git...) {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return Policy{}, fmt.Errorf("a directory that the run is to write: %w", err)
+		}
+		if g, bad := guarded.touched(real); bad && path != r.Dir {
+			return Policy{}, fault.New(fault.Usage, "the git directory %s would let the worker write %s", path, g)
+		}
+		p.Write = append(p.Write, real)
+	}
+	for _, path := range r.AllowWrite {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return Policy{}, fault.New(fault.Usage, "--allow-write: %w", err)
+		}
+		if g, bad := guarded.touched(real); bad {
+			return Policy{}, fault.New(fault.Usage, "--allow-write %s would let the worker write %s", path, g).
+				With("name a smaller directory; --no-sandbox runs without these limits")
+		}
+		p.Write = append(p.Write, real)
+	}
+	for _, path := range append([]string{"/tmp", "/var/tmp"}, buildCaches(r.Home, env)...) {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			if _, bad := guarded.touched(real); !bad {
+				p.Write = append(p.Write, real)
+			}
+		}
+	}
+	p.Write = distinct(p.Write)
+	return p, nil
+}
+
+// base is the part that is common to all runs.
+func (r Run) base() (Policy, error) {
+	env := lookup(r.Environ)
+	p := Policy{}
+	config, err := filepath.EvalSymlinks(r.Opencode.Config)
+	if err != nil {
+		return Policy{}, fmt.Errorf("opencode's configuration directory: %w", err)
+	}
+	for _, path := range []string{r.Opencode.Data, r.Opencode.Cache, r.Opencode.State, r.Tmp} {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return Policy{}, fmt.Errorf("a directory that opencode has to write: %w", err)
+		}
+		if within(config, real) || within(dirOf(r.Home), real) || within(dirOf(r.StateRoot), real) {
+			return Policy{}, fault.New(fault.Usage, "%s has to be writable for opencode, and holds what no run may write", path).
+				With("give XDG_DATA_HOME, XDG_CACHE_HOME, XDG_STATE_HOME and XDG_CONFIG_HOME directories of their own")
+		}
+		p.Write = append(p.Write, real)
+	}
+	p.Write = distinct(p.Write)
+
+	p.Hide = hidden(r.Home, env)
+	p.Read = resolve(readable, r.Home, env)
+	for _, path := range r.AllowRead {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return Policy{}, fault.New(fault.Usage, "--allow-read: %w", err)
+		}
+		p.Hide = slices.DeleteFunc(p.Hide, func(h string) bool { return within(h, real) })
+		p.Read = append(p.Read, real)
+	}
+	// A project inside a hidden place was chosen by name; its other parts stay hidden.
+	if dir := dirOf(r.Dir); slices.ContainsFunc(p.Hide, func(h string) bool { return within(dir, h) }) {
+		p.Read = append(p.Read, dir)
+	}
+	p.Hide = outermost(p.Hide)
+	p.Read = slices.DeleteFunc(distinct(p.Read), func(path string) bool {
+		return !slices.ContainsFunc(p.Hide, func(h string) bool { return within(path, h) })
+	})
+	return p, nil
+}
+
+// A guard is what no run may write beyond its project: home as a whole, and certain places in every part.
+type guard struct {
+	home   string
+	places []string
+}
+
+// guarded are places in which a change would act outside the run, later: programs and scripts that the user's shell or
+// session starts, the keys that let someone in, opencode's plugins, our records.
+func (r Run) guarded(env func(string) string) guard {
+	g := guard{home: dirOf(r.Home), places: []string{dirOf(r.Opencode.Config), dirOf(r.StateRoot)}}
+	for _, name := range []string{
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile",
+		".zlogin", ".inputrc", ".xprofile", ".xinitrc", ".local/bin", "bin", ".ssh", ".gitconfig", ".config/git", ".config/fish",
+		".config/autostart", ".config/systemd", ".config/environment.d", ".npmrc", "go/bin", ".cargo/bin", ".cargo/config.toml",
+	} {
+		g.places = append(g.places, dirOf(locate(name, r.Home, env)))
+	}
+	return g
+}
+
+// touched names a guarded place that a grant of dir would open.
+func (g guard) touched(dir string) (string, bool) {
+	if within(g.home, dir) {
+		return g.home, true
+	}
+	for _, p := range g.places {
+		if overlap(dir, p) {
+			return p, true
+		}
+	}
+	return "", false
+}
+
+// CheckDir refuses a project directory that a writing run cannot have, because Landlock cannot take anything out of a directory that it
+// grants: one that contains HOME, our records or opencode's directories, and one inside our records or opencode's configuration.
+func CheckDir(dir, home, stateRoot string, opencode OpencodeDirs) error {
+	real := dirOf(dir)
+	for _, c := range []struct {
+		path, what string
+		inside     bool
+	}{
+		{home, "your home directory", false}, {stateRoot, "the records of oc-delegate", true}, {opencode.Config, "opencode's configuration", true},
+		{opencode.Data, "opencode's data", false}, {opencode.Cache, "opencode's cache", false}, {opencode.State, "opencode's state", false},
+	} {
+		if c.path == "" {
+			continue
+		}
+		if place := dirOf(c.path); within(place, real) || c.inside && within(real, place) {
+			return fault.New(fault.Usage, "--write in %s would let the worker change %s (%s)", dir, c.what, c.path).
+				With("name the project itself with --dir, or leave out --write; --no-sandbox runs without this limit")
+		}
+	}
+	return nil
+}
+
+// dirOf is the real path as far as it exists: what is missing at its end is kept as it is.
+func dirOf(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+	return filepath.Join(dirOf(parent), filepath.Base(path))
+}
+
+func distinct(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// outermost drops each path that lies in another one.
+func outermost(paths []string) []string {
+	paths = distinct(paths)
+	var kept []string
+	for _, p := range paths {
+		if !slices.ContainsFunc(kept, func(k string) bool { return within(p, k) }) {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
