@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Marked lists the living processes that carry a marker in their environment, without this process and its
-// descendants. It ends nothing. A process that cleared its environment is not found by it.
+// Marked lists the living processes that carry a marker in their environment, without this process. It ends nothing. A
+// process that cleared its environment is not found by it.
 func Marked(marker string) []Survivor {
 	if checkMarker(marker) != nil {
 		return nil
@@ -20,8 +20,8 @@ func Marked(marker string) []Survivor {
 	table, _ := readTable()
 	carries := marked(marker)
 	var found []entry
-	for _, e := range orphans(marker).members(table) {
-		if !e.dead && carries(e) {
+	for _, e := range table {
+		if !e.dead && e.pid != os.Getpid() && carries(e) {
 			found = append(found, e)
 		}
 	}
@@ -30,7 +30,7 @@ func Marked(marker string) []Survivor {
 
 // Sweep ends every process that carries the marker, and their descendants: TERM, after the grace KILL, until none is
 // left; the end of ctx cuts the grace short. It returns all that it found living, and is meant for what a dead tool has
-// left. This process and its descendants are spared.
+// left. This process is spared, and so are its descendants that do not carry the marker.
 func Sweep(ctx context.Context, marker string, grace time.Duration) []Survivor {
 	if checkMarker(marker) != nil {
 		return nil
@@ -41,6 +41,12 @@ func Sweep(ctx context.Context, marker string, grace time.Duration) []Survivor {
 	var list []Survivor
 	for empty, pause := 0, time.Millisecond; empty < 2; pause = min(2*pause, 20*time.Millisecond) {
 		table, err := readTable()
+		for _, e := range table {
+			if e.dead && e.ppid == t.self && asked[e.identity] {
+				// It came to us as a subreaper.
+				_, _ = syscall.Wait4(e.pid, nil, syscall.WNOHANG, nil)
+			}
+		}
 		alive := living(t.members(table))
 		if len(alive) == 0 && err == nil {
 			empty++

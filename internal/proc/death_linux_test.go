@@ -1,0 +1,211 @@
+package proc
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// escape are daemons of every kind, six lasting processes, and a child that ignores TERM.
+const escape = `trap "" TERM
+setsid sleep 100.TOKEN &
+(setsid sh -c 'sleep 100.TOKEN & exit' &)
+(env -i setsid sh -c 'trap "" TERM; (while :; do sleep 0.05; done; : TOKEN) & exit' >/dev/null 2>&1 </dev/null &)
+env -i setsid sh -c 'trap "" TERM; while :; do sleep 0.05; done; : TOKEN' &
+sh -c 'kill -STOP $$; sleep 100; : TOKEN' &
+while :; do sleep 0.05; done; : TOKEN`
+
+const escaped = 6
+
+// A tool is another process that runs a script; it can be killed.
+type tool struct {
+	cmd             *exec.Cmd
+	guardian, child int
+}
+
+func startTool(t *testing.T, tr *trial, script string) *tool {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The tool's own command line must not hold the token: it is not a part of the tree.
+	cmd := exec.Command(exe, "tool", tr.marker, "eval \"$SCRIPT\"; : ")
+	cmd.Env = append(os.Environ(), "SCRIPT="+strings.ReplaceAll(script, "TOKEN", tr.token))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	spared[cmd.Process.Pid] = true
+	to := &tool{cmd: cmd}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		Sweep(context.Background(), tr.marker, 0)
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if n, _ := fmt.Sscanf(line, "tool %d %d", &to.guardian, &to.child); n != 2 {
+		t.Fatalf("the tool said %q, %v", line, err)
+	}
+	return to
+}
+
+func gone(pid int) bool {
+	e, ok := look(pid)
+	return !ok || e.dead
+}
+
+func TestToolIsKilled(t *testing.T) {
+	tr := newTrial(t)
+	to := startTool(t, tr, escape)
+	tr.await(escaped)
+	if err := to.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = to.cmd.Wait()
+	until(t, 2*time.Second, func() bool { return len(tr.left()) == 0 && gone(to.guardian) }, func() string {
+		return fmt.Sprintf("2 s after the tool, left: %v, guardian %s", tr.left(), nameOf(to.guardian))
+	})
+	reapAdopted()
+	tr.nothingLeft()
+}
+
+// reapAdopted takes what came to the test because it is a subreaper itself; init would do it for a tool's parent.
+func reapAdopted() {
+	table, _ := readTable()
+	for _, e := range table {
+		if e.ppid == os.Getpid() && e.dead && !spared[e.pid] {
+			_, _ = syscall.Wait4(e.pid, nil, syscall.WNOHANG, nil)
+		}
+	}
+}
+
+// When tool and guardian die at once the kernel kills the child, and no more; Sweep finds what kept its environment.
+func TestToolAndGuardianAreKilledAtOnce(t *testing.T) {
+	tr := newTrial(t)
+	to := startTool(t, tr, `setsid sleep 100.TOKEN & trap "" TERM; while :; do sleep 0.05; done; : TOKEN`)
+	tr.await(1)
+	// Stopped, the guardian cannot act before its own end.
+	for _, step := range []error{
+		syscall.Kill(to.guardian, syscall.SIGSTOP), to.cmd.Process.Kill(), syscall.Kill(to.guardian, syscall.SIGKILL),
+	} {
+		if step != nil {
+			t.Fatal(step)
+		}
+	}
+	_ = to.cmd.Wait()
+	until(t, 2*time.Second, func() bool { return gone(to.child) }, func() string { return "the child lives: " + nameOf(to.child) })
+	if m := Marked(tr.marker); len(m) == 0 {
+		t.Error("no process is left for Sweep to show what it can")
+	}
+	Sweep(context.Background(), tr.marker, 200*time.Millisecond)
+	reapAdopted()
+	tr.nothingLeft()
+}
+
+func TestGuardianIsKilled(t *testing.T) {
+	tr := script(t, escape)
+	tr.await(escaped)
+	if err := syscall.Kill(tr.guardian(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	x := tr.within(time.Second)
+	if x.ByUs || x.Code != -1 || x.Signal != "SIGKILL" || x.Remaining != nil {
+		t.Errorf("%+v", x)
+	}
+	if len(x.Survivors) < escaped-1 {
+		t.Errorf("survivors %+v, want %d", x.Survivors, escaped-1)
+	}
+	tr.nothingLeft()
+}
+
+// Dead at the same moment as a Stop, before it or after.
+func TestGuardianIsKilledDuringStop(t *testing.T) {
+	for _, after := range []time.Duration{-5, 0, 1, 5, 50} {
+		tr := script(t, escape)
+		tr.await(escaped)
+		keeper := tr.guardian()
+		if after >= 0 {
+			tr.Stop()
+			time.Sleep(after * time.Millisecond)
+		}
+		if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		tr.Stop()
+		if x := tr.within(1300 * time.Millisecond); x.Signal != "SIGKILL" {
+			t.Errorf("%v: %+v", after, x)
+		}
+		tr.nothingLeft()
+	}
+}
+
+func TestGuardianIsStopped(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		t.Run(fmt.Sprintf("again=%t", again), func(t *testing.T) {
+			tr := script(t, escape)
+			tr.await(escaped)
+			keeper := tr.guardian()
+			stop := func() error { return syscall.Kill(keeper, syscall.SIGSTOP) }
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			if again {
+				go func() {
+					for stop() == nil && !closed(tr.Done()) {
+						time.Sleep(100 * time.Microsecond)
+					}
+				}()
+			}
+			tr.Stop()
+			if x := tr.within(1300 * time.Millisecond); !x.ByUs || x.Signal != "SIGKILL" || x.Remaining != nil {
+				t.Errorf("%+v", x)
+			}
+			tr.nothingLeft()
+			if !gone(keeper) {
+				t.Error("the guardian lives")
+			}
+		})
+	}
+}
+
+func TestGuardianHeedsOnlyKill(t *testing.T) {
+	tr := script(t, "sleep 0.3; exit 4; : TOKEN")
+	keeper := tr.guardian()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGALRM, syscall.SIGTSTP} {
+		if err := syscall.Kill(keeper, sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x := tr.within(3 * time.Second); x.Code != 4 || x.ByUs {
+		t.Errorf("%+v", x)
+	}
+	tr.nothingLeft()
+}
+
+// A group signal by the child (`kill 0`) reaches neither the guardian nor us.
+func TestChildSignalsItsGroup(t *testing.T) {
+	tr := script(t, "sleep 100.TOKEN & kill -KILL 0")
+	if x := tr.within(2 * time.Second); x.Signal != "SIGKILL" || x.ByUs {
+		t.Errorf("%+v", x)
+	}
+	tr.nothingLeft()
+}
+
+// A worker that kills its parent, of which it knows nothing, does not escape.
+func TestChildKillsItsGuardian(t *testing.T) {
+	tr := script(t, `env -i setsid sh -c 'while :; do sleep 0.05; done; : TOKEN' & sleep 0.1; kill -KILL $PPID; sleep 100.TOKEN`)
+	if x := tr.within(3 * time.Second); x.Remaining != nil || x.ByUs {
+		t.Errorf("%+v", x)
+	}
+	tr.nothingLeft()
+}

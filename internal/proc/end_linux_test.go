@@ -1,0 +1,343 @@
+package proc
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Trees that a child leaves behind or that resist. Each process that lasts has TOKEN in its command line. N is the number
+// of those; gentle means that TERM is enough.
+var trees = []struct {
+	name, script string
+	n            int
+	gentle       bool
+}{
+	{"background", `sleep 100.TOKEN &`, 1, true},
+	{"ignores TERM", `sh -c 'trap "" TERM; while :; do sleep 0.05; done; : TOKEN' &`, 1, false},
+	{"own session", `setsid sleep 100.TOKEN &`, 1, true},
+	{"double fork", `(setsid sh -c 'sleep 100.TOKEN & exit' >/dev/null 2>&1 </dev/null &)`, 1, true},
+	{"daemon without environment", `(env -i setsid sh -c 'trap "" TERM; (while :; do sleep 0.05; done; : TOKEN) & exit' >/dev/null 2>&1 </dev/null &)`, 1, false},
+	{"environment cleared in a session", `env -i setsid sh -c 'trap "" TERM; while :; do sleep 0.05; done; : TOKEN' &`, 1, false},
+	{"stopped", `sh -c 'kill -STOP $$; sleep 100; : TOKEN' & sleep 0.1`, 1, true},
+	{"stopped and ignores TERM", `sh -c 'trap "" TERM; kill -STOP $$; while :; do sleep 0.05; done; : TOKEN' & sleep 0.1`, 1, false},
+	{"without descriptors", `sleep 100.TOKEN <&- >&- 2>&- &`, 1, true},
+	{"many", `i=0; while [ $i -lt 40 ]; do setsid sleep 100.TOKEN & i=$((i+1)); done; sleep 0.3`, 40, true},
+	{"deep", `f() { if [ $1 -gt 0 ]; then sh -c "$S" s $(($1-1)) TOKEN & else sleep 100.TOKEN & fi; wait; }; ` +
+		`S='if [ $1 -gt 0 ]; then setsid sh -c "$S" s $(($1-1)) TOKEN; else sleep 100.TOKEN; fi; :'; export S; f 8 & sleep 0.2`, 9, true},
+}
+
+func TestNormalEndSweeps(t *testing.T) {
+	for _, c := range trees {
+		t.Run(c.name, func(t *testing.T) {
+			tr := script(t, c.script+"\nsleep 0.15; echo text")
+			<-tr.Exited()
+			x := tr.within(tr.bound(t, c.gentle))
+			if x.Code != 0 || x.ByUs || x.Remaining != nil {
+				t.Errorf("%+v", x)
+			}
+			named := 0
+			for _, s := range x.Survivors {
+				if strings.Contains(s.Name, tr.token) {
+					named++
+				}
+			}
+			if named < c.n {
+				t.Errorf("survivors %+v, want %d", x.Survivors, c.n)
+			}
+			if out := <-tr.stdout; string(out) != "text\n" {
+				t.Errorf("output %q", out)
+			}
+			tr.nothingLeft()
+		})
+	}
+}
+
+// bound is grace + 1 s, or half a second for what heeds TERM.
+func (tr *trial) bound(t *testing.T, gentle bool) time.Duration {
+	t.Helper()
+	if gentle {
+		return 800 * time.Millisecond
+	}
+	return 1300 * time.Millisecond
+}
+
+func TestStopEndsTheTree(t *testing.T) {
+	for _, c := range trees {
+		t.Run(c.name, func(t *testing.T) {
+			tr := script(t, c.script+"\nexec sleep 101.TOKEN")
+			tr.await(c.n + 1)
+			tr.Stop()
+			x := tr.within(tr.bound(t, c.gentle))
+			if x.Code != -1 || x.Signal != "SIGTERM" || !x.ByUs || x.Remaining != nil {
+				t.Errorf("%+v", x)
+			}
+			tr.nothingLeft()
+		})
+	}
+}
+
+func TestKillDoesNotWait(t *testing.T) {
+	tr := newTrial(t)
+	c := tr.command(`trap "" TERM; while :; do sleep 0.05; done; : TOKEN`)
+	c.Grace = time.Hour
+	tr.start(context.Background(), c)
+	tr.await(1)
+	tr.Stop()
+	time.Sleep(100 * time.Millisecond)
+	if closed(tr.Done()) {
+		t.Error("ended during its grace")
+	}
+	tr.Kill()
+	if x := tr.within(time.Second); x.Signal != "SIGKILL" || !x.ByUs {
+		t.Errorf("%+v", x)
+	}
+	tr.nothingLeft()
+}
+
+func TestGraceIsGranted(t *testing.T) {
+	tr := newTrial(t)
+	c := tr.command(`trap 'sleep 0.5; echo tidy; exit 7' TERM; echo ready; while :; do sleep 0.01; done; : TOKEN`)
+	c.Grace = 20 * time.Second
+	tr.start(context.Background(), c)
+	tr.await(1)
+	time.Sleep(100 * time.Millisecond)
+	tr.Stop()
+	x := tr.within(5 * time.Second)
+	// The sleep in the trap is younger than the census that got TERM, or is ended by the next; either way the shell goes on.
+	if out := <-tr.stdout; string(out) != "ready\ntidy\n" || x.Code != 7 || !x.ByUs {
+		t.Errorf("%q %+v", out, x)
+	}
+	tr.nothingLeft()
+}
+
+func TestStopFromManySides(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	tr := newTrial(t)
+	tr.start(ctx, tr.command("exec sleep 100.TOKEN"))
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			switch i % 4 {
+			case 0:
+				tr.Kill()
+			case 1:
+				cancel()
+			default:
+				tr.Stop()
+			}
+			if x := tr.Wait(); !x.ByUs || x.Signal == "" {
+				t.Errorf("%+v", x)
+			}
+		}()
+	}
+	wg.Wait()
+	tr.nothingLeft()
+}
+
+func TestContextEndIsStop(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	tr := newTrial(t)
+	tr.start(ctx, tr.command("setsid sleep 100.TOKEN & exec sleep 100.TOKEN"))
+	if x := tr.within(1500 * time.Millisecond); !x.ByUs || x.Signal != "SIGTERM" {
+		t.Errorf("%+v", x)
+	}
+	tr.nothingLeft()
+}
+
+// TERM is there within 250 ms of Stop, also when there is more to do than processors.
+func TestTermIsPrompt(t *testing.T) {
+	for _, busy := range []int{0, 6} {
+		t.Run(strconv.Itoa(busy)+" busy loops", func(t *testing.T) {
+			for range busy {
+				loop := exec.Command("/bin/sh", "-c", "while :; do :; done")
+				if err := loop.Start(); err != nil {
+					t.Fatal(err)
+				}
+				spared[loop.Process.Pid] = true
+				defer func() {
+					_ = loop.Process.Kill()
+					_ = loop.Wait()
+				}()
+			}
+			tr := newTrial(t)
+			c := tr.role("polite")
+			c.Grace = 5 * time.Second
+			tr.start(context.Background(), c)
+			tr.await(1)
+			time.Sleep(300 * time.Millisecond) // until it has said that it is ready
+			asked := time.Now()
+			tr.Stop()
+			tr.within(2 * time.Second)
+			text, ok := strings.CutPrefix(string(<-tr.stdout), "ready\n")
+			at, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+			if !ok || err != nil {
+				t.Fatalf("%q, %v", text, err)
+			}
+			if late := time.Unix(0, at).Sub(asked); late > 250*time.Millisecond || late < 0 {
+				t.Errorf("TERM came after %v", late)
+			} else {
+				t.Logf("TERM came after %v", late)
+			}
+			tr.nothingLeft()
+		})
+	}
+}
+
+// A child that leaves nothing behind is done when it ends; the best of several shows that there is no fixed wait.
+func TestNormalEndIsImmediate(t *testing.T) {
+	best := time.Hour
+	for range 10 {
+		tr := script(t, "exit 0")
+		<-tr.Exited()
+		began := time.Now()
+		tr.Wait()
+		best = min(best, time.Since(began))
+	}
+	if best > 20*time.Millisecond {
+		t.Errorf("%v from the end of the child to Done", best)
+	}
+	t.Logf("%v from the end of the child to Done", best)
+}
+
+// The leader's end does not make its other threads dead.
+func TestProcessWhoseMainThreadEnded(t *testing.T) {
+	tr := newTrial(t)
+	tr.start(context.Background(), tr.role("headless"))
+	until(t, 5*time.Second, func() bool {
+		b := make([]byte, 1024)
+		n, _ := readFile("/proc/"+itoa(tr.PID())+"/stat", b)
+		return strings.Contains(string(b[:n]), ") Z ")
+	}, func() string { return "the main thread does not end" })
+	time.Sleep(100 * time.Millisecond)
+	if closed(tr.Exited()) {
+		t.Fatal("taken for dead")
+	}
+	tr.Stop()
+	if x := tr.within(1300 * time.Millisecond); x.Signal == "" || !x.ByUs {
+		t.Errorf("%+v", x)
+	}
+	tr.nothingLeft()
+}
+
+// Trees that grow while they are killed.
+func TestStorm(t *testing.T) {
+	for _, c := range []struct{ name, script string }{
+		// Each process starts its successor and ends: there is never a pid that lasts.
+		{"hopping", `S='trap "" TERM; sh -c "$S" TOKEN & exit'; export S; sh -c "$S" TOKEN & exec sleep 100.TOKEN`},
+		{"hopping sessions", `S='trap "" TERM; setsid sh -c "$S" TOKEN & exit'; export S; sh -c "$S" TOKEN & exec sleep 100.TOKEN`},
+		{"hopping without environment", `cat >$T/s <<'E'
+trap "" TERM
+env -i T=$T sh $T/s TOKEN &
+exit
+E
+sh $T/s TOKEN & exec sleep 100.TOKEN`},
+		// Every process starts two, until the trees are four deep, again and again.
+		{"bushy", `S='trap "" TERM; n=$1; while :; do [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & wait; [ $n -gt 0 ] || sleep 0.02; done'; export S; exec sh -c "$S" s 4 TOKEN`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tr := newTrial(t)
+			cmd := tr.command(c.script)
+			cmd.Env = append(cmd.Env, "T="+t.TempDir())
+			cmd.Grace = 100 * time.Millisecond
+			tr.start(context.Background(), cmd)
+			time.Sleep(300 * time.Millisecond)
+			tr.Stop()
+			if x := tr.within(3 * time.Second); x.Remaining != nil {
+				t.Errorf("%+v", x)
+			}
+			tr.nothingLeft()
+		})
+	}
+}
+
+// The processes that the tool starts by other means are none of our business: not to kill, not to wait for.
+func TestOtherChildrenAreSpared(t *testing.T) {
+	other := exec.Command("/bin/sh", "-c", "sleep 2; exit 9")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	spared[other.Process.Pid] = true
+	for _, end := range []func(*trial){
+		func(tr *trial) { tr.Stop() },
+		func(tr *trial) { _ = syscall.Kill(tr.guardian(), syscall.SIGKILL) },
+	} {
+		tr := script(t, "setsid sleep 100.TOKEN & exec sleep 100.TOKEN")
+		beside := script(t, "exec sleep 100.TOKEN")
+		tr.await(2)
+		end(tr)
+		tr.within(1500 * time.Millisecond)
+		tr.token, beside.token = beside.token, tr.token
+		if l := tr.left(); len(l) != 1 {
+			t.Errorf("the run beside: %v, want one process", l)
+		}
+		beside.Kill()
+		if x := beside.within(time.Second); !x.ByUs {
+			t.Errorf("%+v", x)
+		}
+	}
+	if err := other.Wait(); other.ProcessState.ExitCode() != 9 {
+		t.Errorf("the other child: %v, want exit 9", err)
+	}
+}
+
+func TestMarkedAndSweep(t *testing.T) {
+	tr := newTrial(t)
+	marker := tr.marker
+	// Started by nobody that cares: init's, or this process's as a subreaper.
+	cmd := exec.Command("/bin/sh", "-c", strings.ReplaceAll(`setsid sleep 100.TOKEN & setsid sh -c 'trap "" TERM; env -i sh -c "sleep 100.TOKEN; :"; :' TOKEN &`, "TOKEN", tr.token))
+	cmd.Env = []string{MarkerEnv + "=" + marker, "PATH=/usr/bin:/bin"}
+	if err := becomeSubreaper(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	tr.await(3)
+	var names []string
+	for _, m := range Marked(marker) {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	if len(names) != 2 || names[0] != "sh -c trap \"\" TERM; env -i sh -c \"sleep 100."+tr.token+"; :\"; : "+tr.token || names[1] != "sleep 100."+tr.token {
+		t.Errorf("marked: %q", names)
+	}
+	if Marked(tr.marker[:len(tr.marker)-1]) != nil {
+		t.Error("a part of the marker was enough")
+	}
+	began := time.Now()
+	swept := Sweep(context.Background(), marker, 300*time.Millisecond)
+	if took := time.Since(began); took < 250*time.Millisecond || took > 1300*time.Millisecond {
+		t.Errorf("sweep took %v", took)
+	}
+	if len(swept) < 4 { // the descendants too: the shell without environment, and its sleep
+		t.Errorf("swept: %+v", swept)
+	}
+	tr.nothingLeft()
+}
+
+func TestSweepWithoutWork(t *testing.T) {
+	began := time.Now()
+	if l := Sweep(context.Background(), "no such marker", time.Hour); l != nil {
+		t.Errorf("%v", l)
+	}
+	if l := Sweep(context.Background(), "", time.Hour); l != nil {
+		t.Errorf("%v", l)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("took %v", took)
+	}
+	if slices.ContainsFunc(Marked("no such marker"), func(Survivor) bool { return true }) {
+		t.Error("found what is not there")
+	}
+}

@@ -1,0 +1,324 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestExitTellsHowTheChildEnded(t *testing.T) {
+	for script_, want := range map[string]Exit{
+		"exit 0":         {Code: 0},
+		"exit 3":         {Code: 3},
+		"exit 255":       {Code: 255},
+		"kill -KILL $$":  {Code: -1, Signal: "SIGKILL"},
+		"kill -SEGV $$":  {Code: -1, Signal: "SIGSEGV"},
+		"kill -TERM $$":  {Code: -1, Signal: "SIGTERM"},
+		"kill -HUP $$":   {Code: -1, Signal: "SIGHUP"},
+		"exec sh -c :":   {Code: 0},
+		"exec 1>&- 2>&-": {Code: 0},
+	} {
+		got := script(t, script_).within(5 * time.Second)
+		if got.Code != want.Code || got.Signal != want.Signal || got.ByUs || got.Survivors != nil || got.Remaining != nil {
+			t.Errorf("%s: %+v, want %+v", script_, got, want)
+		}
+	}
+}
+
+func TestExitCountsTheChildsOwnUse(t *testing.T) {
+	tr := newTrial(t)
+	x := tr.start(context.Background(), tr.role("eater", "64", "150")).within(10 * time.Second)
+	if x.MaxRSS < 64<<20 || x.MaxRSS > 512<<20 {
+		t.Errorf("MaxRSS %d, want a little over 64 MiB", x.MaxRSS)
+	}
+	if x.CPU < 30*time.Millisecond || x.CPU > 5*time.Second {
+		t.Errorf("CPU %v, want some of 150ms", x.CPU)
+	}
+}
+
+func TestStopAfterTheEndIsNotByUs(t *testing.T) {
+	tr := script(t, "exit 5")
+	<-tr.Exited()
+	tr.Stop()
+	if x := tr.within(2 * time.Second); x.Code != 5 || x.ByUs {
+		t.Errorf("%+v", x)
+	}
+}
+
+func TestOutputIsWhole(t *testing.T) {
+	const n = 10 << 20
+	tr := newTrial(t)
+	tr.start(context.Background(), tr.role("flood", "10485760"))
+	want, _ := io.ReadAll(io.LimitReader(&pattern{}, n))
+	if out := <-tr.stdout; !bytes.Equal(out, want) {
+		t.Errorf("stdout: %d bytes, want %d", len(out), n)
+	}
+	if out := <-tr.stderr; !bytes.Equal(out, want) {
+		t.Errorf("stderr: %d bytes, want %d", len(out), n)
+	}
+	tr.within(5 * time.Second)
+}
+
+// A reader that comes late finds all that the pipe held when the tree died, then the end.
+func TestOutputIsKeptForALateReader(t *testing.T) {
+	tr := newTrial(t)
+	p, err := Start(context.Background(), tr.command("echo first; echo second >&2; sleep 100.TOKEN & exit 0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Wait()
+	out, err1 := io.ReadAll(p.Stdout)
+	serr, err2 := io.ReadAll(p.Stderr)
+	if string(out) != "first\n" || string(serr) != "second\n" || err1 != nil || err2 != nil {
+		t.Errorf("%q %v, %q %v", out, err1, serr, err2)
+	}
+	if n, err := p.Stdout.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("after the end: %d, %v", n, err)
+	}
+	if err := p.Stdout.Close(); err != nil {
+		t.Errorf("close after the end: %v", err)
+	}
+}
+
+// What holds the pipe need not belong to the tree: here it is the test itself.
+func TestOutputEndsThoughAStrangerHoldsThePipe(t *testing.T) {
+	tr := script(t, "echo text; exec sleep 100.TOKEN")
+	until(t, 5*time.Second, func() bool { return nameOf(tr.PID()) == "sleep 100."+tr.token }, func() string { return nameOf(tr.PID()) })
+	held, err := os.OpenFile(filepath.Join("/proc", itoa(tr.PID()), "fd/1"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	tr.Stop()
+	tr.within(1300 * time.Millisecond)
+	select {
+	case out := <-tr.stdout:
+		if string(out) != "text\n" {
+			t.Errorf("%q", out)
+		}
+	case <-time.After(time.Second):
+		t.Error("the output does not end")
+	}
+	tr.nothingLeft()
+}
+
+func TestStdin(t *testing.T) {
+	big := strings.Repeat("0123456789abcdef", 512<<10) // 8 MiB
+	for _, c := range []struct {
+		name, script string
+		stdin        io.Reader
+		want         string
+	}{
+		{"none is the null device", "readlink /proc/self/fd/0; cat", nil, "/dev/null\n"},
+		{"whole", "wc -c", strings.NewReader(big), "8388608\n"},
+		{"empty", "cat; echo end", strings.NewReader(""), "end\n"},
+		{"slowly", "sleep 0.1; head -c 4; sleep 0.1; wc -c", strings.NewReader("abcdef"), "abcd2\n"},
+		{"never read", "echo out", strings.NewReader(big), "out\n"},
+		{"closed at once", "exec 0<&-; echo out", strings.NewReader(big), "out\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tr := newTrial(t)
+			cmd := tr.command(c.script)
+			cmd.Stdin = c.stdin
+			tr.start(context.Background(), cmd)
+			if out := <-tr.stdout; string(out) != c.want {
+				t.Errorf("%q, want %q", out, c.want)
+			}
+			tr.within(5 * time.Second)
+			tr.nothingLeft()
+		})
+	}
+}
+
+func TestStartErrorsNameTheInput(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "plain")
+	lost := filepath.Join(dir, "lost")
+	if err := errors.Join(os.WriteFile(file, []byte("text"), 0o600), os.WriteFile(lost, []byte("#!/no/such/interpreter\n"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	base := func(change func(*Command)) Command {
+		c := Command{Argv: []string{"/bin/true"}, Dir: "/", Marker: "m"}
+		change(&c)
+		return c
+	}
+	for _, c := range []struct {
+		name string
+		cmd  Command
+		want error
+		text string
+	}{
+		{"missing program", base(func(c *Command) { c.Argv[0] = dir + "/none" }), syscall.ENOENT, dir + "/none"},
+		{"not executable", base(func(c *Command) { c.Argv[0] = file }), os.ErrPermission, file},
+		{"missing interpreter", base(func(c *Command) { c.Argv[0] = lost }), syscall.ENOENT, "interpreter"},
+		{"missing directory", base(func(c *Command) { c.Dir = dir + "/gone" }), os.ErrNotExist, dir + "/gone"},
+		{"directory is a file", base(func(c *Command) { c.Dir = file }), syscall.ENOTDIR, file},
+		{"long argument", base(func(c *Command) { c.Argv = append(c.Argv, strings.Repeat("x", 200<<10)) }), syscall.E2BIG, "too long"},
+		{"huge arguments", base(func(c *Command) { c.Argv = append(c.Argv, strings.Repeat("x", 40<<20)) }), syscall.E2BIG, "too long"},
+		{"relative program", base(func(c *Command) { c.Argv[0] = "true" }), nil, `"true"`},
+		{"relative directory", base(func(c *Command) { c.Dir = "here" }), nil, `"here"`},
+		{"no program", base(func(c *Command) { c.Argv = nil }), nil, "no program"},
+		{"NUL in an argument", base(func(c *Command) { c.Argv = append(c.Argv, "a\x00b") }), nil, "argument 1"},
+		{"NUL in a variable", base(func(c *Command) { c.Env = []string{"A=b\x00c"} }), nil, `"A"`},
+		{"variable without value", base(func(c *Command) { c.Env = []string{"ABC"} }), nil, `"ABC"`},
+		{"no marker", base(func(c *Command) { c.Marker = "" }), nil, "marker"},
+		{"bad marker", base(func(c *Command) { c.Marker = "a\nb" }), nil, "marker"},
+		{"negative grace", base(func(c *Command) { c.Grace = -1 }), nil, "grace"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Start(context.Background(), c.cmd)
+			if err == nil || !strings.Contains(err.Error(), c.text) || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("%v; want %v, with %q", err, c.want, c.text)
+			}
+		})
+	}
+	newTrial(t).nothingLeft()
+}
+
+func TestStartUnderAnEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("no longer wanted")
+	cancel(why)
+	if _, err := Start(ctx, newTrial(t).command("exit 0")); !errors.Is(err, why) {
+		t.Errorf("%v, want %v", err, why)
+	}
+}
+
+// The context ends at every moment of a start: either there is an error and no process, or a process that stops.
+func TestContextEndsDuringStart(t *testing.T) {
+	for i := range 25 {
+		tr := newTrial(t)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*time.Millisecond)
+		p, err := Start(ctx, tr.command("exec sleep 100.TOKEN"))
+		if err == nil {
+			tr.Process = p
+			if x := tr.within(1300 * time.Millisecond); !x.ByUs || x.Signal != "SIGTERM" {
+				t.Errorf("%+v", x)
+			}
+			p.Stdout.Close()
+			p.Stderr.Close()
+		} else if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		tr.nothingLeft()
+		cancel()
+	}
+}
+
+func TestArgumentsAndEnvironmentArriveAsTheyAre(t *testing.T) {
+	tr := newTrial(t)
+	c := tr.command(`printf '%s|' "$1" "$2" "$ODD" "$` + MarkerEnv + `" "$HOME"; pwd`)
+	c.Argv = append(c.Argv, "sh", "\xff not utf-8 \u2028", "two\nlines")
+	c.Env = []string{"ODD=\xfe$(true)`", MarkerEnv + "=another"}
+	c.Dir = t.TempDir()
+	tr.start(context.Background(), c)
+	want := "\xff not utf-8 \u2028|two\nlines|\xfe$(true)`|" + tr.marker + "||" + c.Dir + "\n"
+	if out := <-tr.stdout; string(out) != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+}
+
+// A terminal's Ctrl-C goes to the foreground group of its session.
+func TestChildIsOutOfReachOfTheTerminal(t *testing.T) {
+	tr := script(t, "exec sleep 100.TOKEN")
+	us, _ := look(os.Getpid())
+	child, _ := look(tr.PID())
+	keeper, _ := look(tr.guardian())
+	if child.sid == us.sid || child.pgid == us.pgid || keeper.sid != keeper.pid || child.pgid == keeper.pgid {
+		t.Errorf("tool %+v, guardian %+v, child %+v", us, keeper, child)
+	}
+}
+
+func TestChildHoldsNoDescriptorOfOurs(t *testing.T) {
+	// One that survives an exec, as a caller's shell would leave it to us.
+	var fd [2]int
+	if err := syscall.Pipe(fd[:]); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd[0])
+	defer syscall.Close(fd[1])
+	other := script(t, "exec sleep 100.TOKEN") // whose pipes must not leak either
+	other.await(1)
+	tr := newTrial(t)
+	c := tr.role("descriptors")
+	c.Stdin = strings.NewReader("x")
+	tr.start(context.Background(), c)
+	want := "0 pipe nonblock=false\n1 pipe nonblock=false\n2 pipe nonblock=false\n"
+	if out := <-tr.stdout; string(out) != want {
+		t.Errorf("the child holds\n%swant\n%s", out, want)
+	}
+	// The guardian keeps no end of the child's output: its end shows that the tree closed it.
+	closing := script(t, "exec 1>&- 2>&-; exec sleep 100.TOKEN")
+	select {
+	case <-closing.stdout:
+	case <-time.After(5 * time.Second):
+		t.Error("no end of output, though the child closed it")
+	}
+}
+
+// Signals that we ignore, as under nohup, are not ignored by the child.
+func TestChildTakesSignals(t *testing.T) {
+	tr := script(t, `exec grep SigIgn /proc/self/status`)
+	if out := <-tr.stdout; strings.Trim(strings.TrimPrefix(string(out), "SigIgn:"), "\t\n0") != "" {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestNothingLeaks(t *testing.T) {
+	run := func() {
+		tr := newTrial(t)
+		c := tr.command("cat >/dev/null; echo x")
+		c.Stdin = strings.NewReader("some")
+		p, err := Start(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, p.Stdout)
+		p.Stderr.Close()
+		p.Wait()
+		if _, err := Start(context.Background(), Command{Argv: []string{"/none"}, Dir: "/", Marker: "m"}); err == nil {
+			t.Fatal("started /none")
+		}
+	}
+	count := func() (fds, goroutines int) {
+		names, _ := os.ReadDir("/proc/self/fd")
+		return len(names), runtime.NumGoroutine()
+	}
+	run()
+	fds, goroutines := count()
+	for range 200 {
+		run()
+	}
+	until(t, 5*time.Second, func() bool {
+		f, g := count()
+		return f <= fds && g <= goroutines
+	}, func() string {
+		f, g := count()
+		return "descriptors and goroutines grew from " + itoa(fds) + ", " + itoa(goroutines) + " to " + itoa(f) + ", " + itoa(g)
+	})
+	newTrial(t).nothingLeft()
+}
+
+func TestMainKnowsAGuardianByItsPipes(t *testing.T) {
+	if _, ok := Main([]string{"tool", guardianRole}); ok {
+		t.Error("a word on the command line was taken for the tool's order")
+	}
+	if _, ok := Main([]string{"tool"}); ok {
+		t.Error("no role, yet ok")
+	}
+}
+
+func TestSignalsHaveNames(t *testing.T) {
+	if got := []string{signalName(syscall.SIGKILL), signalName(syscall.Signal(40))}; !slices.Equal(got, []string{"SIGKILL", "signal 40"}) {
+		t.Errorf("%q", got)
+	}
+}
