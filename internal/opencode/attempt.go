@@ -39,18 +39,19 @@ type Attempt struct {
 
 	Limits Limits
 
+	Events *event.Log  // receives every line of stdout, redacted; nil: nobody
 	Stderr io.Writer   // receives the first and the last 256 KiB of opencode's stderr, redacted; nil: nobody
 	Redact *redact.Set // what Stderr must not show
 }
 
 // Limits bound an attempt. Zero means no limit, but for Grace.
 type Limits struct {
-	Timeout time.Duration // wall clock, from the call of Run; the worker is sent TERM within 250 ms of it
-	Idle    time.Duration // without a sign of progress
-	Grace   time.Duration // from TERM to KILL
-	Retry   time.Duration // of failing model calls without progress
-	MaxCost float64       // USD, over all steps
-	Tokens  int64         // all five kinds, over all steps
+	Timeout   time.Duration // wall clock, from the call of Run; the worker is sent TERM within 250 ms of it
+	Idle      time.Duration // without a sign of progress
+	Grace     time.Duration // from TERM to KILL
+	Retry     time.Duration // of failing model calls without progress
+	MaxCost   float64       // USD, over all steps
+	MaxTokens int64         // all five kinds, over all steps
 }
 
 // An Outcome is what an attempt came to. The caller still judges the work tree, the digest and the checks.
@@ -62,9 +63,12 @@ type Outcome struct {
 	// Fault is nil for a success by the event stream.
 	Fault *fault.Error
 	// Notes are sentences for a person: what was unusual about a success, what an old version could not do.
-	Notes     []string
-	Subagents int // sessions of subagents that were seen; their tokens are in no event
-	// StderrTail is the last text that opencode printed beside its log, at most 4 KiB, without colours.
+	Notes []string
+	// ModelDoubt says that opencode failed before its first step and gave no reason, which is how an unknown model
+	// looks where there is no log: compare the model with those of [Models].
+	ModelDoubt bool
+	Subagents  int // sessions of subagents that were seen; their tokens are in no event
+	// StderrTail is the last text that opencode printed beside its log, a line without colours.
 	StderrTail string
 	// Usage is the sum over all finished steps of the main session.
 	Usage    event.Tokens

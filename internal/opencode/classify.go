@@ -21,15 +21,12 @@ var address = regexp.MustCompile(`(?i)\b(?:https?://|www\.)\S+`)
 // Times in the provider's words are relative to ev.At. A reset is given for a usage limit only; for the rest there is
 // at most a RetryAfter.
 func Classify(ev Evidence) (f *fault.Error, known bool) {
-	said := address.ReplaceAllString(ev.Message, "")
-	if len(said) > 16<<10 {
-		said = said[:16<<10]
-	}
+	said := wordsOf(ev)
 	f = &fault.Error{Kind: fault.RunFailed, ProviderStatus: ev.Status}
 	what := "opencode reports an error"
 	for _, r := range rules {
 		if r.matches(ev, said) {
-			f.Kind, f.Transient, what, known = r.kind, r.transient, r.what, true
+			f.Kind, f.Transient, what, known = r.kind, r.transient, r.what, !r.vague
 			break
 		}
 	}
@@ -37,6 +34,21 @@ func Classify(ev Evidence) (f *fault.Error, known bool) {
 	times(f, ev)
 	f.Hints = hints(f)
 	return f, known
+}
+
+// identifier matches a quoted name. A model may be called "quota-7b".
+var identifier = regexp.MustCompile("[`'\"“][^\\s`'\"”]{1,120}[`'\"”]")
+
+// wordsOf is the part of a provider's message in which wording is looked for: without addresses, and without names that
+// somebody chose.
+func wordsOf(ev Evidence) string {
+	said := ev.Message[:min(len(ev.Message), 16<<10)]
+	said = address.ReplaceAllString(said, "")
+	said = identifier.ReplaceAllString(said, "'x'")
+	if _, id, ok := strings.Cut(ev.Model, "/"); ok && strings.ContainsAny(id, "-_.:/0123456789") {
+		said = strings.ReplaceAll(said, id, "x")
+	}
+	return said
 }
 
 // times fills in when it is worth trying again.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"opencode-delegate/internal/permission"
+	"opencode-delegate/internal/sandbox"
 )
 
 // EnvOptions say what the worker's environment gets beyond the caller's.
@@ -13,7 +14,6 @@ type EnvOptions struct {
 	Dir    string   // PWD: opencode takes a relative --dir from it, and tools that are told nothing else
 	TmpDir string   // TMPDIR, private to the run; empty: the caller's
 	Keep   []string // names that pass although a table drops them (--keep-env)
-	Drop   []string // further names that are dropped; one that ends in "*" is a prefix: what the sandbox closes
 	// Config is our part of OPENCODE_CONFIG_CONTENT, a JSON object; it is merged over the caller's. Empty: the
 	// caller's stands.
 	Config []byte
@@ -37,8 +37,8 @@ var dropped = []string{
 	"PWD", "OLDPWD",
 }
 
-// Environ is the environment of a worker: base, which is the caller's, without what the tables drop, and with our own
-// entries last. base is not changed. An error is a USAGE fault: the caller's OPENCODE_CONFIG_CONTENT cannot be read.
+// Environ is the environment of a worker: base, which is the caller's, without what the table here and
+// [sandbox.DropEnv] drop, and with our own entries last. base is not changed. An error is a USAGE fault: the caller's OPENCODE_CONFIG_CONTENT cannot be read.
 func Environ(base []string, o EnvOptions) ([]string, error) {
 	env := make([]string, 0, len(base)+8)
 	for _, kv := range base {
@@ -46,7 +46,7 @@ func Environ(base []string, o EnvOptions) ([]string, error) {
 		if !ok || name == "" {
 			continue
 		}
-		if !listed(o.Keep, name) && (listed(dropped, name) || listed(o.Drop, name)) {
+		if !listed(o.Keep, name) && (listed(dropped, name) || listed(sandbox.DropEnv, name)) {
 			continue
 		}
 		env = append(env, kv)

@@ -13,6 +13,7 @@ type rule struct {
 	what      string // what happened, for the reason; the model and the provider's words are added
 	kind      fault.Kind
 	transient bool
+	vague     bool // recognised, but it says nothing: other evidence is better
 
 	names    []string         // error.name
 	types    []string         // types and codes of the body, lower case
@@ -78,16 +79,18 @@ var (
 	authWords = words(
 		`(incorrect|invalid|missing|expired|revoked|no|bad|wrong|malformed|unknown|disabled) (x-)?(api|auth|access|security|subscription|authentication|bearer)?[ -]?(key|token|credential|credentials|authentication)\b`,
 		`api key( \S+)? (is |was |has )?(been )?(not valid|invalid|expired|missing|required|not found|revoked|disabled|incorrect)`, `api_key_invalid`, `no (auth|api) (credentials|key)`, `(security )?token( \w+){0,5} (is |has )?(invalid|expired)`, `authentication (fail|error|required|token)`,
-		`unauthori[sz]ed`, `unauthenticated`, `not (authenticated|logged in|authori[sz]ed)`, `login (fail|required|expired)`, `please (log ?in|sign in|authenticate)`, `oauth token`, `organization has been (disabled|restricted)`, `account (is |has been )?(deactivated|disabled|banned)`,
+		`unauthori[sz]ed`, `unauthenticated`, `not (authenticated|logged in|authori[sz]ed)`, `login (fail|required|expired)`, `please (log ?in|sign in|authenticate)`, `oauth token`, `organization has been (disabled|restricted)`, `account( \S+){0,7} (is |has been )?(deactivated|disabled|banned)`,
 		`could not (resolve|load) (authentication|credentials)`, `api key is missing`, `密钥|鉴权|认证失败|身份验证`)
 
 	// A model is named as missing. "model" and the verdict stand near to each other.
 	modelWords = words(
 		`\bmodels?\b[^.!?]{0,120}?\b(not found|not exist|doesn't exist|unknown|not supported|unsupported|not available|unavailable|no longer (available|supported|exists|offered)|(is|been|was) (disabled|deprecated|decommissioned|withdrawn|retired|removed|discontinued|sunset|shut down)|deprecated|end of (its )?life|not (enabled|activated|open|valid|accessible|offered)|is legacy)`,
-		`\b(unknown|invalid|unsupported|no such|not found the|non-?existent|unrecogni[sz]ed|deprecated) (model|deployment)`, `\bnot a valid model\b`, `model identifier is invalid`, `(deployment|endpoint) [^.]{0,80}(does not exist|not found)`, `\bmodel[_ -]not[_ -](found|exist)`, `model not exist`,
+		`\b(unknown|invalid|unsupported|no such|not found the|non-?existent|unrecogni[sz]ed|deprecated) (model|deployment)`, `\bnot a valid model\b`, `model identifier is invalid`, `\bmodel[_ -]not[_ -](found|exist)`, `model not exist`,
 		`no (endpoints|allowed providers|available channel|providers?) (found|are available|available|for)`, `no provider available`, `promotion has ended`, `on-demand throughput isn't supported`, `is not found for api version`, `try pulling it first`,
 		`^model: \S+$`, `模型不存在`, `不支持该模型`, `モデル.{0,20}(見つかり|存在し)`)
-	regionWords = words(
+	// A deployment is a model; the advice to try again that Azure adds does not make it one that passes.
+	placeWords = words(
+		`(deployment|endpoint) [^.]{0,80}(does not exist|not found)`,
 		`(country|countries|region|regions|territor(y|ies)|location)\b[^.]{0,60}\b(not|isn't|un)[ -]?(supported|available|allowed|permitted)`, `(not|un)[ -]?(supported|available|allowed|permitted)\b[^.]{0,60}\b(country|countries|region|regions|territor(y|ies)|location)\b`,
 		`only available( \w+){0,3} in `, `requires explicit opt[ -]in`, `region[- ]lock`)
 	passing = words(`temporar`, `currently (overloaded|unavailable|experiencing|at capacity|busy)`, `overload`, `at capacity`, `high demand`, `try again`, `busy`, `maintenance`)
@@ -99,14 +102,15 @@ var (
 	networkWords = words(
 		`econnre(set|fused)`, `econnaborted`, `epipe`, `etimedout`, `enotfound`, `eai_again`, `getaddrinfo`, `socket (hang up|connection)`, `connection (was )?(reset|closed|refused|lost|error|terminated)`, `unable to connect`, `cannot connect to api`, `fetch failed`, `network (error|is unreachable)`, `timed? ?out`, `\bterminated\b`, `premature close`, `aborted`, `response body object`)
 	filterWords = words(`content (management policy|filter|policy|moderation)`, `safety (system|settings|filter|reasons)`, `flagged`, `responsible ai`, `不安全或敏感`, `敏感内容`)
-
-	perMinute = words(`per[ -]min`, `/ ?min\b`, `\b(TPM|RPM|RPS)\b`, `per[ -]sec`)
 )
 
 // rules decide a fault, first match first: what a type or code says outright, then wording that no status can
 // outweigh, then the status, then wording of the weaker kinds. Types are matched before words because messages are
 // translated by the caller's locale, types never.
 var rules = []rule{
+	// opencode's own server failed and keeps the reason for its log. Its word "server error" is no provider's.
+	{what: "opencode failed before it could call the model", kind: fault.RunFailed, vague: true, words: words(`^unexpected (server )?error\b.*\blogs?\b`)},
+
 	// Names that opencode gives.
 	{what: whatModel, kind: fault.ModelUnavailable, names: []string{"ProviderModelNotFoundError", "ModelNotFoundError", "AI_NoSuchModelError"}},
 	{what: whatContext, kind: fault.RunFailed, names: []string{"ContextOverflowError", "MessageContextOverflowError"}},
@@ -138,10 +142,11 @@ var rules = []rule{
 	{what: whatQuota, kind: fault.QuotaExhausted, words: moneyWords, unless: []*regexp.Regexp{rateWords, authWords, modelWords}},
 	{what: whatQuota, kind: fault.QuotaExhausted, statuses: []int{402}},
 
-	{what: whatModel, kind: fault.ModelUnavailable, words: regionWords},
+	{what: whatModel, kind: fault.ModelUnavailable, words: placeWords},
 	{what: whatModel, kind: fault.ModelUnavailable, words: modelWords, unless: []*regexp.Regexp{passing, rateWords, words(`access to (this|the) model`)}},
 
-	// What the status says.
+	// What the status says. 511 is a captive portal's, between us and the provider.
+	{what: whatNetwork, kind: fault.RunFailed, transient: true, statuses: []int{511}},
 	{what: whatRate, kind: fault.RunFailed, transient: true, statuses: []int{429}},
 	{what: whatAuth, kind: fault.AuthRequired, statuses: []int{401, 403}},
 	{what: whatAuth, kind: fault.AuthRequired, names: []string{"ProviderAuthError", "AI_LoadAPIKeyError"}},

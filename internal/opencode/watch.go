@@ -1,0 +1,348 @@
+package opencode
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"opencode-delegate/internal/event"
+	"opencode-delegate/internal/fault"
+)
+
+const (
+	// linger is how long a process may stay silent after a complete answer before it is ended.
+	linger = 5 * time.Second
+	// quotaWait is for the error event that often follows the log line of a usage limit at once: it has the
+	// provider's status and body.
+	quotaWait = 1500 * time.Millisecond
+)
+
+// A halt is our own decision to end a run.
+type halt struct {
+	fault *fault.Error // nil: the run is complete and the process merely did not leave
+	note  string
+	// soft halts give way to a complete stream: what is there is there.
+	soft bool
+}
+
+// A watch is the state of one run. All times are the caller's clock's.
+type watch struct {
+	limits   Limits
+	start    time.Time
+	progress time.Time // last sign of progress
+	failing  time.Time // first failed call since the last progress; zero when none
+	quotaAt  time.Time // when to stop for a usage limit; zero when none was seen
+	doneAt   time.Time // when the complete process is to be ended; zero when it is not complete or works on
+
+	halted *halt
+
+	// What the events said.
+	events, unknownTypes, noise int
+	session                     string
+	steps                       int
+	usage                       event.Tokens
+	cost                        float64
+	finish                      string // reason of the last finished step
+	open                        bool   // a step has begun and not finished
+	answer                      bool   // text since the last tool use
+	unknowns                    int    // steps that finished as "unknown" with nothing done in between
+	trouble                     *Evidence
+	healed                      []string
+	rejected, denied            string // what was refused; empty: nothing
+
+	// What the log said.
+	calls        int // model calls that began
+	model, agent string
+	subagents    map[string]bool
+	version      string
+	failedCalls  int       // since the last progress
+	lastFailure  *Evidence // of a call that failed and was not followed by progress
+	serverError  *Evidence // of opencode's own server
+	fatal        string    // `Error: …`
+	lastText     string    // the last line that is no line of a log
+	locked       bool      // the database was
+	exiting      bool      // the loop of the main session has ended
+}
+
+func newWatch(a Attempt, start time.Time) *watch {
+	w := &watch{limits: a.Limits, start: start, progress: start, subagents: map[string]bool{}}
+	if !a.Fork {
+		w.session = a.Session
+	}
+	return w
+}
+
+// complete reports whether the stream is one of a success, as far as it goes.
+func (w *watch) complete() bool {
+	return w.finish == "stop" && !w.open && w.answer && w.trouble == nil && w.rejected == ""
+}
+
+func (w *watch) stop(h halt) {
+	if w.halted == nil {
+		w.halted = &h
+	}
+}
+
+// moved notes real progress: failures before it have healed.
+func (w *watch) moved(now time.Time) {
+	w.progress = now
+	if w.failedCalls > 0 && w.lastFailure != nil {
+		f, _ := Classify(*w.lastFailure)
+		w.heal(fmt.Sprintf("%d failed model calls were retried: %s", w.failedCalls, f.Reason))
+	}
+	w.failing, w.quotaAt, w.failedCalls, w.lastFailure = time.Time{}, time.Time{}, 0, nil
+}
+
+func (w *watch) heal(note string) {
+	if len(w.healed) < 8 {
+		w.healed = append(w.healed, oneLine(note, reasonLimit))
+	}
+}
+
+// event takes one event of the stream.
+func (w *watch) event(e event.Event, now time.Time) {
+	if e.Type == event.Noise {
+		w.noise++
+		return
+	}
+	if w.session == "" && e.Session != "" {
+		w.session = e.Session
+	}
+	// Any event is a sign of life; the retries of a broken stream begin a step each, so that alone heals nothing.
+	w.progress = now
+	switch e.Type {
+	case event.StepStart:
+		w.open = true
+	case event.TextBlock:
+		w.moved(now)
+		w.answer = w.answer || !e.Text.Blank()
+	case event.Reasoning:
+		w.moved(now)
+	case event.ToolUse:
+		w.moved(now)
+		w.answer, w.unknowns = false, 0
+		w.tool(e.Tool)
+	case event.StepFinish:
+		w.step(e.Finish, now)
+	case event.Failure:
+		ev := FromEvent(e, now)
+		ev.Model = w.model
+		if f, known := Classify(ev); known || w.trouble == nil {
+			w.trouble = &ev
+			// It is the failure that was waited for.
+			w.quotaAt = time.Time{}
+			if f.Kind == fault.QuotaExhausted {
+				w.quotaAt = now.Add(linger)
+			}
+		}
+	case event.Done:
+		if len(e.Rejected) > 0 {
+			w.rejected = e.Rejected[0]
+		}
+	default:
+		w.unknownTypes++
+		return
+	}
+	w.events++
+	w.settle(now)
+}
+
+func (w *watch) tool(t event.Tool) {
+	if t.Status != "error" {
+		return
+	}
+	name := t.Name
+	if t.Target != "" {
+		name += " " + t.Target
+	}
+	switch {
+	case strings.Contains(t.Error, "rejected permission"):
+		w.rejected = oneLine(name, 160)
+	case strings.Contains(t.Error, "a rule which prevents you"):
+		w.denied = oneLine(name, 160)
+	}
+}
+
+func (w *watch) step(f event.Finish, now time.Time) {
+	w.steps++
+	w.open = false
+	w.finish = f.Reason
+	w.usage = w.usage.Add(f.Tokens)
+	w.cost += f.Cost
+	if f.Reason == "unknown" {
+		if w.unknowns++; w.unknowns >= 2 {
+			w.stop(halt{fault: &fault.Error{Kind: fault.RunFailed, Reason: "the provider's replies never finish: two ended without a finish reason, and opencode would ask for ever; " +
+				"something between, such as a login page or a proxy, may be answering"}})
+		}
+		return
+	}
+	w.unknowns = 0
+	w.moved(now)
+	if w.trouble != nil {
+		f, _ := Classify(*w.trouble)
+		w.heal("opencode met an error and went on: " + f.Reason)
+		w.trouble = nil
+	}
+	w.budget()
+}
+
+// budget applies the caps. A step that completed the answer is paid for, so its result is kept.
+func (w *watch) budget() {
+	var over string
+	if sum := w.usage.Sum(); w.limits.MaxTokens > 0 && sum > w.limits.MaxTokens {
+		over = fmt.Sprintf("token cap of %d exceeded by %d: %d tokens in %d steps", w.limits.MaxTokens, sum-w.limits.MaxTokens, sum, w.steps)
+	} else if w.limits.MaxCost > 0 && w.cost > w.limits.MaxCost {
+		over = fmt.Sprintf("cost cap of $%.6g exceeded by $%.6g: $%.6g in %d steps", w.limits.MaxCost, w.cost-w.limits.MaxCost, w.cost, w.steps)
+	}
+	switch {
+	case over == "":
+	case w.complete():
+		w.heal(over + ", by the step that completed the answer")
+	default:
+		w.stop(halt{fault: &fault.Error{Kind: fault.BudgetExceeded, Reason: over}})
+	}
+}
+
+// line takes one line of stderr.
+func (w *watch) line(l LogLine, now time.Time) {
+	switch l.Kind {
+	case LogCreated:
+		w.progress = now
+		switch {
+		case l.Parent != "":
+			w.subagents[l.Session] = true
+		case w.session == "":
+			w.session = l.Session
+		}
+		w.version = l.Version
+	case LogStream:
+		if l.Small {
+			return
+		}
+		w.calls++
+		if w.failing.IsZero() {
+			w.progress = now
+		}
+		if !l.Subagent && !w.subagents[l.Session] {
+			w.model, w.agent = l.Provider+"/"+l.Model, l.Agent
+		}
+		w.doneAt = time.Time{} // it works on
+		return
+	case LogStreamError:
+		if !l.Small {
+			w.failure(l, now)
+		}
+		return
+	case LogProcessError:
+		if w.lastFailure == nil && l.Error != "" {
+			ev := FromLog(l, now)
+			ev.Model = w.model
+			w.lastFailure = &ev
+		}
+	case LogFailed:
+		ev := FromLog(l, now)
+		w.serverError = &ev
+	case LogEvaluated, LogAsking:
+		w.progress = now
+	case LogLoop:
+		// A further step of any session, a subagent's too, means that its call has succeeded.
+		if l.Step > 0 {
+			w.moved(now)
+		}
+		w.progress = now
+	case LogExitingLoop:
+		w.progress = now
+		if l.Session == w.session {
+			w.exiting = true
+		}
+	case LogRejected:
+		w.progress = now
+		w.rejected = oneLine(strings.TrimSpace(l.Permission+" "+l.Pattern), 160)
+		w.doneAt = time.Time{}
+	case LogAgentFallback:
+		w.stop(halt{fault: fault.New(fault.RunFailed, "there is no agent %q to run: opencode would take its default agent, with other permissions", oneLine(l.Agent, 80))})
+	case LogFatal:
+		if w.fatal == "" {
+			w.fatal = oneLine(l.Error, reasonLimit)
+		}
+	case LogDatabase:
+		w.locked = true
+	case LogOther:
+		if text := oneLine(l.Error, reasonLimit); text != "" {
+			w.lastText = text
+		}
+		return
+	default:
+		return // startup and housekeeping say nothing of the model
+	}
+	w.settle(now)
+}
+
+// failure takes a model call that failed and that opencode may retry without a word.
+func (w *watch) failure(l LogLine, now time.Time) {
+	ev := FromLog(l, now)
+	w.lastFailure = &ev
+	w.failedCalls++
+	if w.failing.IsZero() {
+		w.failing = now
+	}
+	if f, _ := Classify(ev); f.Kind == fault.QuotaExhausted && w.quotaAt.IsZero() {
+		w.quotaAt = now.Add(quotaWait)
+	}
+}
+
+// settle restarts the wait for a complete process to leave.
+func (w *watch) settle(now time.Time) {
+	if w.complete() {
+		w.doneAt = now.Add(linger)
+	} else {
+		w.doneAt = time.Time{}
+	}
+}
+
+// tick acts on what is due.
+func (w *watch) tick(now time.Time) {
+	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
+	switch {
+	case due(w.doneAt):
+		w.stop(halt{note: "opencode did not exit after its complete answer and was ended"})
+	case due(w.deadline()):
+		w.stop(halt{soft: true, fault: w.timeout("the time limit of %s is over", w.limits.Timeout)})
+	case due(w.quotaAt):
+		w.stop(halt{fault: w.quota()})
+	case due(w.retryUntil()):
+		w.stop(halt{fault: w.givenUp()})
+	case due(w.idleUntil()):
+		w.stop(halt{soft: true, fault: w.timeout("no progress for %s", w.limits.Idle)})
+	}
+}
+
+// next is when tick wants to be called; zero means never.
+func (w *watch) next() time.Time {
+	var first time.Time
+	for _, t := range []time.Time{w.doneAt, w.deadline(), w.quotaAt, w.retryUntil(), w.idleUntil()} {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	return first
+}
+
+func (w *watch) deadline() time.Time { return after(w.start, w.limits.Timeout) }
+
+func (w *watch) idleUntil() time.Time { return after(w.progress, w.limits.Idle) }
+
+func (w *watch) retryUntil() time.Time {
+	if w.failing.IsZero() {
+		return time.Time{}
+	}
+	return after(w.failing, w.limits.Retry)
+}
+
+// after is t+d, or zero when there is no limit.
+func after(t time.Time, d time.Duration) time.Time {
+	if d <= 0 {
+		return time.Time{}
+	}
+	return t.Add(d)
+}
