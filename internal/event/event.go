@@ -5,7 +5,10 @@
 // they know no process, no clock and no file but the reader and writer that they are given.
 package event
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A Type is the "type" member of an event line. Types that this package does not know keep their name.
 type Type string
@@ -23,13 +26,22 @@ const (
 	Noise Type = ""
 )
 
+// known reports whether this package knows what such an event holds.
+func (t Type) known() bool {
+	switch t {
+	case StepStart, TextBlock, Reasoning, ToolUse, StepFinish, Failure, Done:
+		return true
+	}
+	return false
+}
+
 // An Event is one line. Only the members of its own type are set.
 type Event struct {
 	Type    Type
 	At      time.Time // opencode's clock; zero when the line has none
 	Session string
 
-	Text   Text   // TextBlock, Reasoning; for Noise the head of the line
+	Text   Text   // TextBlock, Reasoning; for Noise the line, of which Head has at most 4 KiB
 	Tool   Tool   // ToolUse
 	Finish Finish // StepFinish
 	Err    Err    // Failure
@@ -42,11 +54,19 @@ type Event struct {
 type Text struct {
 	Head string
 	Size int64 // bytes of the whole text, as UTF-8
-	Line Span  // the line in the log that holds the text
+	Line Span  // the object in the log that holds the text
+
+	blank bool // nothing in the whole text can be seen
 }
 
 // Whole reports whether Head is the whole text.
 func (t Text) Whole() bool { return int64(len(t.Head)) == t.Size }
+
+// Blank reports whether a reader would see nothing: white space, control and zero-width characters only. It is about
+// the whole text, also where Head is not.
+func (t Text) Blank() bool {
+	return t.blank || t.Whole() && !strings.ContainsFunc(t.Head, visible)
+}
 
 // A Span is a range of bytes in the log, without the newline. N is 0 when the line could not be logged.
 type Span struct{ Off, N int64 }
@@ -59,7 +79,7 @@ type Tool struct {
 	Name   string
 	CallID string
 	Status string // "completed" or "error"; a failed command is "completed" with an Exit
-	Error  string // for "error", at most 4 KiB
+	Error  string // for "error", at most 4 KiB; for the tool "invalid" what was wrong with the call
 	Exit   *int   // of a command (tool "bash"), nil when the event has none
 	Target string // what it acted on, a line for a person: command, path, pattern or description; at most 1 KiB
 	Title  string
@@ -89,11 +109,11 @@ func (t Tokens) Add(u Tokens) Tokens {
 
 // Err is an error event: error.name and error.data.
 type Err struct {
-	Name      string // "APIError", "ContextOverflowError", "UnknownError", …
-	Message   string
+	Name      string            // "APIError", "ContextOverflowError", "UnknownError", …
+	Message   string            // at most 16 KiB
 	Status    int               // HTTP status of the provider; 0 when absent
 	Retryable *bool             // opencode's own opinion; nil when absent
-	Headers   map[string]string // response headers, lower case; bounded
+	Headers   map[string]string // response headers, lower case; at most 64 of 1 KiB
 	Body      string            // response body, at most 64 KiB
 	Ref       string            // opencode's reference into its log
 }

@@ -1,0 +1,415 @@
+package event
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What one event may hold in memory besides its text. Longer strings are cut.
+const (
+	wordLimit    = 256      // names, ids, reasons
+	lineLimit    = 1 << 10  // Tool.Target, Tool.Title, one response header
+	toolErrLimit = 4 << 10  // Tool.Error
+	messageLimit = 16 << 10 // Err.Message
+	bodyLimit    = 64 << 10 // Err.Body
+	listLimit    = 64       // response headers, rejected permissions
+)
+
+// keys are the members that are read somewhere; every other one is skipped.
+var keys = []string{
+	"type", "timestamp", "sessionID", "part", "text", "tool", "state", "callID", "status", "input", "error", "metadata",
+	"title", "exit", "reason", "tokens", "cost", "output", "reasoning", "cache", "read", "write", "name", "data", "message",
+	"statusCode", "isRetryable", "responseHeaders", "responseBody", "ref", "rejected", "permission",
+	"command", "filePath", "path", "pattern", "url", "query", "description",
+}
+
+// targets are the members of a tool's input that say best what it acts on, best first.
+var targets = []string{"command", "filePath", "pattern", "path", "url", "query", "description", "name", "tool"}
+
+// A decoder makes events of the objects that a lexer reads. The order of members does not matter: what may be wanted
+// is taken as it comes, and what the type asks for is kept. A member that occurs twice counts as it was last; one of a
+// wrong type is as if it were absent.
+type decoder struct {
+	lexer
+	kind     Type
+	when     time.Time
+	session  string
+	last     string // the session of the event before: most often the same again, which spares an allocation
+	part     part
+	failure  Err
+	rejected []string
+	body     capture // part.text
+	bodyAt   int64   // where its string begins, the quote included; -1 when there is none
+	scratch  capture
+}
+
+type part struct {
+	tool      Tool
+	inputErr  string
+	rank      int // of Tool.Target in targets, from 1; 0 when it has none
+	finish    Finish
+	sessionID string
+}
+
+// event reads one object. It is an event when it has a type.
+func (d *decoder) event() (Event, bool) {
+	d.kind, d.when, d.session, d.failure, d.rejected = Noise, time.Time{}, "", Err{}, nil
+	d.resetPart()
+	if !d.object(d.member) {
+		return Event{}, false
+	}
+	if d.session == "" {
+		d.session = d.part.sessionID
+	}
+	if d.session != "" {
+		d.last = d.session
+	}
+	e := Event{Type: d.kind, At: d.when, Session: d.session}
+	switch d.kind {
+	case TextBlock, Reasoning:
+		e.Text = Text{Head: string(d.body.buf), Size: d.body.size, blank: !d.body.ink}
+	case ToolUse:
+		e.Tool = d.part.tool
+		if e.Tool.Error == "" && e.Tool.Name == "invalid" {
+			e.Tool.Error = d.part.inputErr
+		}
+	case StepFinish:
+		e.Finish = d.part.finish
+	case Failure:
+		e.Err = d.failure
+	case Done:
+		e.Rejected = d.rejected
+	}
+	return e, true
+}
+
+func (d *decoder) resetPart() {
+	d.part = part{}
+	d.body.reset(HeadLimit)
+	d.bodyAt = -1
+}
+
+func (d *decoder) member(key string) bool {
+	switch key {
+	case "type":
+		s, ok := d.str(wordLimit, string(d.kind))
+		d.kind = Type(s)
+		return ok
+	case "timestamp":
+		ms, has, ok := d.float()
+		d.when = time.Time{}
+		if has && ms > 0 && ms < 1<<53 {
+			d.when = time.UnixMilli(int64(ms)).UTC()
+		}
+		return ok
+	case "sessionID":
+		s, ok := d.str(wordLimit, d.last)
+		d.session = s
+		return ok
+	case "part":
+		d.resetPart()
+		return d.in(d.partMember)
+	case "error":
+		d.failure = Err{}
+		if d.peek() == '"' {
+			s, ok := d.str(messageLimit, "")
+			d.failure.Message = s
+			return ok
+		}
+		return d.in(d.errMember)
+	case "rejected":
+		d.rejected = nil
+		if d.peek() != '[' {
+			return d.skip()
+		}
+		return d.array(d.rejectedOne)
+	}
+	return d.skip()
+}
+
+func (d *decoder) partMember(key string) (ok bool) {
+	p := &d.part
+	switch key {
+	case "text":
+		d.body.reset(HeadLimit)
+		d.bodyAt = -1
+		if d.peek() != '"' {
+			return d.skip()
+		}
+		d.bodyAt = d.lexer.at()
+		return d.lexer.text(&d.body)
+	case "tool":
+		p.tool.Name, ok = d.str(wordLimit, p.tool.Name)
+	case "callID":
+		p.tool.CallID, ok = d.str(wordLimit, "")
+	case "sessionID":
+		p.sessionID, ok = d.str(wordLimit, d.last)
+	case "state":
+		p.tool = Tool{Name: p.tool.Name, CallID: p.tool.CallID}
+		p.rank, p.inputErr = 0, ""
+		return d.in(d.stateMember)
+	case "reason":
+		p.finish.Reason, ok = d.str(wordLimit, p.finish.Reason)
+	case "cost":
+		p.finish.Cost = 0
+		var cost float64
+		var has bool
+		if cost, has, ok = d.float(); has && cost > 0 && !math.IsInf(cost, 0) {
+			p.finish.Cost = cost
+		}
+	case "tokens":
+		p.finish.Tokens = Tokens{}
+		return d.in(d.tokensMember)
+	default:
+		return d.skip()
+	}
+	return ok
+}
+
+func (d *decoder) stateMember(key string) (ok bool) {
+	t := &d.part.tool
+	switch key {
+	case "status":
+		t.Status, ok = d.str(wordLimit, t.Status)
+	case "error":
+		t.Error, ok = d.str(toolErrLimit, "")
+	case "title":
+		t.Title, ok = d.str(lineLimit, "")
+	case "input":
+		t.Target, d.part.rank, d.part.inputErr = "", 0, ""
+		return d.in(d.inputMember)
+	case "metadata":
+		t.Exit = nil
+		return d.in(func(key string) bool {
+			if key != "exit" {
+				return d.skip()
+			}
+			t.Exit = nil
+			code, has, ok := d.float()
+			if has && code == math.Trunc(code) && math.Abs(code) <= math.MaxInt32 {
+				n := int(code)
+				t.Exit = &n
+			}
+			return ok
+		})
+	default:
+		return d.skip()
+	}
+	return ok
+}
+
+func (d *decoder) inputMember(key string) (ok bool) {
+	if key == "error" {
+		d.part.inputErr, ok = d.str(toolErrLimit, "")
+		return ok
+	}
+	for i, name := range targets {
+		if rank := i + 1; name == key && (d.part.rank == 0 || rank <= d.part.rank) {
+			s, ok := d.str(lineLimit, "")
+			if s = oneLine(s); s != "" {
+				d.part.tool.Target, d.part.rank = s, rank
+			}
+			return ok
+		}
+	}
+	return d.skip()
+}
+
+// oneLine makes a line of s: a command may have several.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func (d *decoder) tokensMember(key string) (ok bool) {
+	t := &d.part.finish.Tokens
+	switch key {
+	case "input":
+		t.Input, ok = d.count()
+	case "output":
+		t.Output, ok = d.count()
+	case "reasoning":
+		t.Reasoning, ok = d.count()
+	case "cache":
+		t.CacheRead, t.CacheWrite = 0, 0
+		return d.in(func(key string) (ok bool) {
+			switch key {
+			case "read":
+				t.CacheRead, ok = d.count()
+			case "write":
+				t.CacheWrite, ok = d.count()
+			default:
+				return d.skip()
+			}
+			return ok
+		})
+	default:
+		return d.skip()
+	}
+	return ok
+}
+
+func (d *decoder) errMember(key string) (ok bool) {
+	switch key {
+	case "name":
+		d.failure.Name, ok = d.str(wordLimit, "")
+	case "message":
+		var s string
+		if s, ok = d.str(messageLimit, ""); d.failure.Message == "" {
+			d.failure.Message = s
+		}
+	case "data":
+		d.failure = Err{Name: d.failure.Name, Message: d.failure.Message}
+		return d.in(d.dataMember)
+	default:
+		return d.skip()
+	}
+	return ok
+}
+
+func (d *decoder) dataMember(key string) (ok bool) {
+	e := &d.failure
+	switch key {
+	case "message":
+		e.Message, ok = d.str(messageLimit, "")
+	case "responseBody":
+		e.Body, ok = d.str(bodyLimit, "")
+	case "ref":
+		e.Ref, ok = d.str(wordLimit, "")
+	case "statusCode":
+		e.Status = 0
+		var code float64
+		var has bool
+		if code, has, ok = d.float(); has && code >= 100 && code < 1000 {
+			e.Status = int(code)
+		}
+	case "isRetryable":
+		e.Retryable = nil
+		switch d.peek() {
+		case 't', 'f':
+			yes := d.peek() == 't'
+			e.Retryable = &yes
+		}
+		return d.skip()
+	case "responseHeaders":
+		e.Headers = nil
+		return d.headers()
+	default:
+		return d.skip()
+	}
+	return ok
+}
+
+// headers reads an object whose keys are the sender's. A key that the lexer does not know comes out empty, so this
+// one reads them itself.
+func (d *decoder) headers() bool {
+	if d.peek() != '{' {
+		return d.skip()
+	}
+	d.take('{')
+	if d.take('}') {
+		return true
+	}
+	for {
+		name, ok := d.str(wordLimit, "")
+		if !ok || !d.take(':') {
+			return false
+		}
+		if d.peek() != '"' {
+			ok = d.skip()
+		} else {
+			var value string
+			value, ok = d.str(lineLimit, "")
+			if ok && name != "" && len(d.failure.Headers) < listLimit {
+				if d.failure.Headers == nil {
+					d.failure.Headers = map[string]string{}
+				}
+				d.failure.Headers[strings.ToLower(name)] = value
+			}
+		}
+		if !ok {
+			return false
+		}
+		if d.take(',') {
+			if d.peek() != '"' {
+				return false
+			}
+			continue
+		}
+		return d.take('}')
+	}
+}
+
+// rejectedOne reads a permission that was rejected: its name, or an object that names it.
+func (d *decoder) rejectedOne() bool {
+	var name string
+	ok := true
+	switch d.peek() {
+	case '"':
+		name, ok = d.str(wordLimit, "")
+	case '{':
+		ok = d.in(func(key string) (ok bool) {
+			switch key {
+			case "permission", "type", "title":
+				var s string
+				if s, ok = d.str(wordLimit, ""); name == "" || key == "permission" {
+					name = s
+				}
+				return ok
+			}
+			return d.skip()
+		})
+	default:
+		return d.skip()
+	}
+	if len(d.rejected) < listLimit {
+		d.rejected = append(d.rejected, name)
+	}
+	return ok
+}
+
+// in reads an object, or skips what is none.
+func (d *decoder) in(member func(string) bool) bool {
+	if d.peek() != '{' {
+		return d.skip()
+	}
+	return d.object(member)
+}
+
+// str reads a string of which limit bytes are kept; what is no string is skipped and comes out empty. last is
+// returned instead of a copy when it is the same.
+func (d *decoder) str(limit int, last string) (string, bool) {
+	if d.peek() != '"' {
+		return "", d.skip()
+	}
+	d.scratch.reset(limit)
+	if !d.lexer.text(&d.scratch) {
+		return "", false
+	}
+	if string(d.scratch.buf) == last {
+		return last, true
+	}
+	return string(d.scratch.buf), true
+}
+
+// float reads a number; has is false for anything else.
+func (d *decoder) float() (f float64, has, ok bool) {
+	if c := d.peek(); c != '-' && (c < '0' || c > '9') {
+		return 0, false, d.skip()
+	}
+	text, usable, ok := d.number()
+	if !ok || !usable {
+		return 0, false, ok
+	}
+	f, err := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64)
+	return f, err == nil, true
+}
+
+// count reads a number of tokens: whole, not negative.
+func (d *decoder) count() (int64, bool) {
+	f, has, ok := d.float()
+	if !has || f < 0 || f > 1<<53 {
+		return 0, ok
+	}
+	return int64(f), ok
+}
