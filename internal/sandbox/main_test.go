@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if code, ok := Main(os.Args); ok {
 		os.Exit(code)
 	}
+	if len(os.Args) == 3 && os.Args[1] == mcpRole {
+		os.Exit(serveMCP(os.Stdin, os.Stdout, os.Args[2]))
+	}
 	os.Exit(m.Run())
 }
 
@@ -27,18 +30,13 @@ type bench struct {
 	out  string // outside the project and every grant
 }
 
-// newBench makes one. The root is not below /tmp, which a writing run may change; it lies beside this package, where the tests run.
+// newBench makes one below the test's temporary directory. When that lies in /tmp, a writing run is not granted /tmp, since it holds a home.
 func newBench(t *testing.T) bench {
 	t.Helper()
-	wd, err := os.Getwd()
+	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.MkdirTemp(wd, "bench-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(root) })
 	home := filepath.Join(root, "home")
 	b := bench{root: root, out: filepath.Join(root, "outside"), run: Run{
 		Home: home, Dir: filepath.Join(root, "project"), Tmp: filepath.Join(root, "private-tmp"),
@@ -108,7 +106,7 @@ func (b bench) exec(t *testing.T, p Policy, argv []string, environ ...string) (s
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-func write1(t *testing.T, path, text string) {
+func put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
