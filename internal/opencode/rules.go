@@ -101,6 +101,7 @@ var (
 		`overload`, `server (had an |has an )?error`, `internal (server )?error`, `bad gateway`, `service (is )?(temporarily )?unavailable`, `gateway time-?out`, `server is busy`, `(at|over|insufficient) capacity`, `capacity exceeded`, `high demand`, `upstream (provider )?(failed|error|connect)`, `resource[ _]?(has been )?exhausted`, `not ready`, `try again later`, `temporarily unavailable`, `系统繁忙|服务器繁忙|过载`)
 	networkWords = words(
 		`econnre(set|fused)`, `econnaborted`, `epipe`, `etimedout`, `enotfound`, `eai_again`, `getaddrinfo`, `socket (hang up|connection)`, `connection (was )?(reset|closed|refused|lost|error|terminated)`, `unable to connect`, `cannot connect to api`, `fetch failed`, `network (error|is unreachable)`, `timed? ?out`, `\bterminated\b`, `premature close`, `aborted`, `response body object`)
+	unexplained = words(`^unexpected (server )?error\b.*\blogs?\b`)
 	filterWords = words(`content (management policy|filter|policy|moderation)`, `safety (system|settings|filter|reasons)`, `flagged`, `responsible ai`, `不安全或敏感`, `敏感内容`)
 )
 
@@ -109,7 +110,7 @@ var (
 // translated by the caller's locale, types never.
 var rules = []rule{
 	// opencode's own server failed and keeps the reason for its log. Its word "server error" is no provider's.
-	{what: "opencode failed before it could call the model", kind: fault.RunFailed, vague: true, words: words(`^unexpected (server )?error\b.*\blogs?\b`)},
+	{what: "opencode failed before it could call the model", kind: fault.RunFailed, vague: true, words: unexplained},
 
 	// Names that opencode gives.
 	{what: whatModel, kind: fault.ModelUnavailable, names: []string{"ProviderModelNotFoundError", "ModelNotFoundError", "AI_NoSuchModelError"}},
@@ -162,4 +163,5 @@ var rules = []rule{
 	{what: whatNetwork, kind: fault.RunFailed, transient: true, words: networkWords},
 	{what: whatRefused, kind: fault.RunFailed, statuses: []int{400, 404, 405, 406, 409, 410, 415, 422, 451}},
 	{what: whatRefused, kind: fault.RunFailed, names: []string{"AI_APICallError", "APIError"}},
+	{what: "the provider's answer cannot be read", kind: fault.RunFailed, words: words(`json pars(e|ing)`, `invalid json`, `type validation failed`, `unexpected token`)},
 }

@@ -60,11 +60,7 @@ func (w *watch) failed() *fault.Error {
 // modelDoubt reports that opencode failed before the first step without a reason: how an unknown model looks without a
 // log.
 func (w *watch) modelDoubt() bool {
-	if w.trouble == nil || w.steps > 0 || w.calls > 0 || w.serverError != nil {
-		return false
-	}
-	_, known := Classify(*w.trouble)
-	return !known
+	return w.trouble != nil && w.steps == 0 && w.calls == 0 && w.serverError == nil && unexplained.MatchString(w.trouble.Message)
 }
 
 // unstarted judges a run without a single event that we know.
@@ -72,7 +68,7 @@ func (w *watch) unstarted(a Attempt, exit proc.Exit) *fault.Error {
 	switch {
 	case exit.Code == sandbox.Refused && a.Wrap != nil:
 		return fault.New(fault.RunFailed, "the sandbox could not be set up: %s", w.said("no reason was given"))
-	case strings.HasPrefix(w.fatal, "Session not found"):
+	case a.Session != "" && strings.HasPrefix(w.fatal, "Session not found"):
 		return fault.New(fault.NotFound, "opencode knows no session %s", oneLine(a.Session, 80))
 	case w.unknownTypes+w.noise > 0:
 		version := w.version

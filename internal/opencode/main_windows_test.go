@@ -1,0 +1,5 @@
+package opencode
+
+import "syscall"
+
+func detached() *syscall.SysProcAttr { return nil }
