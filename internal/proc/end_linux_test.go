@@ -2,6 +2,7 @@ package proc
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -230,33 +231,53 @@ func TestProcessWhoseMainThreadEnded(t *testing.T) {
 	tr.nothingLeft()
 }
 
-// Trees that grow while they are killed.
+// Trees that grow while they are killed. Each process leaves a mark in $T, and none starts when $T is gone.
 func TestStorm(t *testing.T) {
+	const hop = `[ -d $T ] || exit; echo >>$T/marks; trap "" TERM; `
 	for _, c := range []struct{ name, script string }{
 		// Each process starts its successor and ends: there is never a pid that lasts.
-		{"hopping", `S='trap "" TERM; sh -c "$S" TOKEN & exit'; export S; sh -c "$S" TOKEN & exec sleep 100.TOKEN`},
-		{"hopping sessions", `S='trap "" TERM; setsid sh -c "$S" TOKEN & exit'; export S; sh -c "$S" TOKEN & exec sleep 100.TOKEN`},
+		{"hopping", `S='` + hop + `sh -c "$S" TOKEN & exit'; export S; sh -c "$S" TOKEN & exec sleep 100.TOKEN`},
+		{"hopping sessions", `S='` + hop + `setsid sh -c "$S" TOKEN & exit'; export S; sh -c "$S" TOKEN & exec sleep 100.TOKEN`},
 		{"hopping without environment", `cat >$T/s <<'E'
-trap "" TERM
-env -i T=$T sh $T/s TOKEN &
+` + hop + `
+env -i T=$T setsid sh $T/s TOKEN &
 exit
 E
 sh $T/s TOKEN & exec sleep 100.TOKEN`},
-		// Every process starts two, until the trees are four deep, again and again.
-		{"bushy", `S='trap "" TERM; n=$1; while :; do [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & wait; [ $n -gt 0 ] || sleep 0.02; done'; export S; exec sh -c "$S" s 4 TOKEN`},
+		// Every process starts two, four deep, again and again.
+		{"bushy", `S='` + hop + `n=$1; while [ -d $T ]; do [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & wait; [ $n -gt 0 ] || { sleep 0.02; exit; }; done'; export S; exec sh -c "$S" s 4 TOKEN`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir() + "/T"
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir) // before anything else: a storm that goes on ends with it
 			tr := newTrial(t)
 			cmd := tr.command(c.script)
-			cmd.Env = append(cmd.Env, "T="+t.TempDir())
+			cmd.Env = append(cmd.Env, "T="+dir)
 			cmd.Grace = 100 * time.Millisecond
 			tr.start(context.Background(), cmd)
-			time.Sleep(300 * time.Millisecond)
+			marks := func() int64 {
+				st, err := os.Stat(dir + "/marks")
+				if err != nil {
+					return 0
+				}
+				return st.Size()
+			}
+			until(t, 10*time.Second, func() bool { return marks() >= 20 }, func() string { return "the storm does not rise" })
 			tr.Stop()
-			if x := tr.within(3 * time.Second); x.Remaining != nil {
+			x := tr.within(3 * time.Second)
+			if x.Remaining != nil {
 				t.Errorf("%+v", x)
 			}
+			n := marks()
+			time.Sleep(100 * time.Millisecond)
+			if more := marks() - n; more > 0 {
+				t.Errorf("the storm goes on: %d processes more", more)
+			}
 			tr.nothingLeft()
+			t.Logf("%d processes", n)
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 // guardianRole is the whole argument list of a guardian. Nothing of a run stands in its arguments or environment.
 const guardianRole = "__guardian"
 
-// lastResort is how long a guardian whose tool is dead goes on killing what does not die.
+// lastResort is how long a guardian whose tool is dead goes on killing what does not die, and nothing new arises.
 const lastResort = 10 * time.Second
 
 // Main takes over when this process was started as a guardian, and returns its exit code and true when that is over. Call it
@@ -80,19 +80,20 @@ func guard() int {
 	t := tree{self: self.pid, root: self.pid, since: self.start, marker: s.Marker, carries: marked(s.Marker), groups: grouped(pid)}
 	child, _ := look(pid)
 	_ = say.Encode(message{Started: &started{PID: pid, Start: child.start}}) // a dead tool is noticed below
-	orphaned := make(chan struct{})
+	childless, orphaned := make(chan struct{}), make(chan struct{})
 	go func() {
 		// No byte follows the spec: this returns when the tool closes its end or dies.
 		_, _ = io.Copy(io.Discard, control)
-		killAll(&t, time.Now().Add(lastResort))
+		if !killAll(&t, childless) {
+			os.Exit(1) // what cannot be killed must not keep us for ever
+		}
 		close(orphaned)
-		// A descendant that cannot be killed must not keep us for ever.
-		os.Exit(1)
 	}()
 	reap(pid, say)
-	if say.Encode(message{Empty: true}) != nil {
-		<-orphaned // what only the marker tells is still being killed
-	}
+	close(childless)
+	_ = say.Encode(message{Empty: true})
+	// The tool ends us when it has looked for the marker; should it die before, that is for us to do.
+	<-orphaned
 	return 0
 }
 
@@ -114,22 +115,26 @@ func reap(child int, say *json.Encoder) {
 	}
 }
 
-// killAll kills the tree until a look finds it empty, and then once more: a look is no snapshot.
-func killAll(t *tree, until time.Time) {
-	for empty, pause := 0, time.Millisecond; time.Now().Before(until); {
+// killAll kills the tree until there is neither a child nor a carrier of the marker.
+func killAll(t *tree, childless <-chan struct{}) (empty bool) {
+	seen := map[identity]bool{}
+	for last, pause := time.Now(), time.Millisecond; time.Since(last) < lastResort; pause = min(2*pause, 20*time.Millisecond) {
+		none := closed(childless)
 		table, err := readTable()
 		alive := living(t.members(table))
-		if err == nil && len(alive) == 0 {
-			if empty++; empty == 2 {
-				return
-			}
-		} else {
-			empty = 0
+		if none && err == nil && len(alive) == 0 {
+			return true
 		}
 		for _, e := range alive {
-			_ = e.signal(syscall.SIGKILL)
+			if !seen[e.identity] {
+				seen[e.identity], last, pause = true, time.Now(), time.Microsecond
+			}
+		}
+		kill(alive)
+		if hunt(t.self, chase, func(entry) bool { return true }) {
+			last = time.Now()
 		}
 		time.Sleep(pause)
-		pause = min(2*pause, 20*time.Millisecond)
 	}
+	return false
 }

@@ -71,6 +71,8 @@ type guardian struct {
 	status  *os.File
 	decoder *json.Decoder
 	gone    chan struct{} // closed when it is dead and reaped
+
+	childless bool // it has said that it could not start anything
 }
 
 func startGuardian(ends *pipes) (*guardian, error) {
@@ -124,6 +126,7 @@ func (g *guardian) handshake(ctx context.Context, c Command) (*started, error) {
 	case limited.Err() != nil:
 		return nil, fmt.Errorf("proc: %s not started: the guardian said nothing for %v", c.Argv[0], startLimit)
 	case err == nil && m.Failed != nil:
+		g.childless = true
 		return nil, diagnose(c, *m.Failed)
 	case err != nil || m.Started == nil:
 		return nil, fmt.Errorf("proc: %s not started: the guardian ended early (does the program call proc.Main first?): %w", c.Argv[0], errors.Join(err, werr))
@@ -160,14 +163,17 @@ func diagnose(c Command, f failed) error {
 	return fmt.Errorf("proc: cannot start the program in %s: %w", c.Dir, err)
 }
 
-// discard ends a guardian that has no child. Its control pipe goes with it, so that nothing it may have started lives on.
+// discard ends a guardian that has not told of a child. Its control pipe goes first: what it may have started meanwhile
+// dies with it.
 func (g *guardian) discard() {
 	g.control.Close()
-	select {
-	case <-g.gone:
-	case <-time.After(time.Second):
-		_ = g.signal(syscall.SIGKILL)
-		<-g.gone
+	if !g.childless {
+		select {
+		case <-g.gone:
+		case <-time.After(5 * time.Second):
+		}
 	}
+	_ = g.signal(syscall.SIGKILL)
+	<-g.gone
 	g.status.Close()
 }

@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// silence is how long a guardian may be quiet about a tree that looks empty. It is stopped, frozen or starved then,
-	// and two looks decide.
+	// silence is how long a tree must look empty when its guardian is stopped and cannot say so.
 	silence = 300 * time.Millisecond
 	// hopeless is how long we wait for what a KILL did not end and cannot: another user's, or stuck in the kernel.
 	hopeless = 700 * time.Millisecond
 	// persistence is how long we go on killing what arises anew.
 	persistence = 10 * time.Second
+	// chase is the length of one hunt for processes that end before a look at all processes is over.
+	chase = 5 * time.Millisecond
 )
 
 // A supervisor sees one child to its end and leaves nothing of it.
@@ -36,6 +37,9 @@ type supervisor struct {
 	empty   bool // the guardian said so
 	lost    bool // the guardian is dead, or as good as
 	asked   bool // to stop
+
+	vacant time.Time // since when no look has found a living process
+	mute   bool      // the guardian was seen stopped since
 }
 
 func newSupervisor(p *Process, g *guardian, child identity, c Command, ends *pipes) *supervisor {
@@ -124,7 +128,7 @@ func (s *supervisor) lose() {
 }
 
 func (s *supervisor) endGuardian() {
-	if s.tree.root != 0 {
+	if s.tree.root != 0 && !s.empty {
 		// What is dead and not reaped will come to us.
 		table, _ := readTable()
 		for _, e := range s.tree.members(table) {
@@ -142,12 +146,11 @@ func (s *supervisor) endGuardian() {
 func (s *supervisor) clear() {
 	began := time.Now()
 	pause := time.Millisecond
-	asked := map[identity]bool{}
-	var killing, vacant time.Time // since when we kill; since when no living one was seen
-	looks := 0
+	told := map[identity]bool{} // to end
+	var killing time.Time       // since when
 	for first := true; ; first = false {
 		now := time.Now()
-		alive := s.look()
+		alive, grew := s.look()
 		if first && s.asked {
 			s.p.exit.ByUs = contains(alive, s.child)
 			s.wakeGuardian()
@@ -156,53 +159,81 @@ func (s *supervisor) clear() {
 			s.counted = true
 			s.p.exit.Survivors = survivors(alive)
 		}
-		if len(alive) > 0 {
-			looks, vacant = 0, time.Time{}
-		} else if looks++; looks == 1 {
-			vacant = now
-		}
-		if len(alive) == 0 && (s.empty || looks > 1 && (s.lost || now.Sub(vacant) >= silence)) {
+		if len(alive) == 0 && s.isEmpty(now) {
 			return
 		}
 		if killing.IsZero() && (s.lost || closed(s.p.kill) || now.Sub(began) >= s.grace) {
 			killing = now
 		}
-		out := true // of our reach, all of them
-		for _, e := range alive {
-			if !asked[e.identity] {
-				asked[e.identity] = true
-				if killing.IsZero() {
-					_ = e.signal(syscall.SIGTERM)
-					if e.stopped {
-						_ = e.signal(syscall.SIGCONT) // it takes no TERM before it goes on
-					}
+		if killing.IsZero() {
+			for _, e := range alive {
+				if !told[e.identity] {
+					told[e.identity] = true
+					ask(e)
 				}
 			}
-			if !killing.IsZero() && e.signal(syscall.SIGKILL) != syscall.EPERM && !e.stuck {
-				out = false
-			}
+			s.pause(min(pause, max(time.Until(began.Add(s.grace)), 0)))
+			pause = min(2*pause, 40*time.Millisecond)
+			continue
 		}
-		if !killing.IsZero() && len(alive) > 0 {
-			since := now.Sub(killing)
-			if out && since >= hopeless || since >= persistence {
-				s.p.exit.Remaining = survivors(alive)
-				return
-			}
+		since := now.Sub(killing)
+		if within := kill(alive); len(alive) > 0 && !within && since >= hopeless || since >= persistence {
+			s.p.exit.Remaining = survivors(alive)
+			return
 		}
-		if len(alive) > 0 && !killing.IsZero() {
-			pause = min(pause, 10*time.Millisecond)
+		pause = min(pause, 10*time.Millisecond)
+		if grew || len(alive) == 0 {
+			s.hunt()
+			pause = time.Microsecond
 		}
-		s.pause(min(pause, s.untilKill(began, killing)))
-		pause = min(2*pause, 40*time.Millisecond)
+		s.pause(pause)
+		pause *= 2
 	}
 }
 
-// untilKill keeps a pause from running past the end of the grace.
-func (s *supervisor) untilKill(began, killing time.Time) time.Duration {
-	if !killing.IsZero() {
-		return persistence
+// isEmpty decides about a tree of which a look has found nothing alive. Looks miss what is short-lived; the kernel's word to
+// the guardian, that it has no child, misses nothing. Only without that word do looks decide.
+func (s *supervisor) isEmpty(now time.Time) bool {
+	if s.empty {
+		return true
 	}
-	return max(time.Until(began.Add(s.grace)), 0)
+	if s.vacant.IsZero() {
+		s.vacant = now
+	}
+	if s.lost {
+		return now.Sub(s.vacant) >= silence/10
+	}
+	if e, ok := look(s.g.pid); ok && e.identity == s.g.identity && e.stopped {
+		s.mute = true
+	}
+	return s.mute && now.Sub(s.vacant) >= silence
+}
+
+// hunt kills what a look cannot find: a process that starts its successor and ends is gone when the look is over.
+func (s *supervisor) hunt() {
+	if s.lost {
+		hunt(s.tree.self, chase, func(e entry) bool { return e.start >= s.tree.since && s.tree.adopted(e) })
+	} else {
+		hunt(s.tree.root, chase, func(entry) bool { return true })
+	}
+}
+
+// ask sends TERM, which a stopped process takes when it goes on.
+func ask(e entry) {
+	_ = e.signal(syscall.SIGTERM)
+	if e.stopped {
+		_ = e.signal(syscall.SIGCONT)
+	}
+}
+
+// kill reports whether a KILL can be expected to work on any of them.
+func kill(es []entry) (within bool) {
+	for _, e := range es {
+		if e.signal(syscall.SIGKILL) != syscall.EPERM && !e.stuck {
+			within = true
+		}
+	}
+	return within
 }
 
 // pause ends early when the guardian has news or when Kill is called.
@@ -221,13 +252,20 @@ func (s *supervisor) pause(d time.Duration) {
 	}
 }
 
-func (s *supervisor) look() []entry {
+// look returns what lives, and whether anything is new.
+func (s *supervisor) look() (alive []entry, grew bool) {
 	table, _ := readTable()
 	found := s.tree.members(table)
 	for _, e := range found {
-		s.seen[e.identity] = true
+		if !s.seen[e.identity] {
+			s.seen[e.identity], grew = true, true
+		}
 	}
-	return living(found)
+	alive = living(found)
+	if len(alive) > 0 {
+		s.vacant, s.mute = time.Time{}, false
+	}
+	return alive, grew
 }
 
 // wakeGuardian lets one that somebody has stopped reap and report again.
@@ -237,15 +275,10 @@ func (s *supervisor) wakeGuardian() {
 	}
 }
 
-// dismiss ends the guardian and takes over the dead that it has not reaped.
+// dismiss ends the guardian and takes over the dead that it has not reaped. For what remains alive, it is left to go on
+// killing and reaping.
 func (s *supervisor) dismiss() {
-	if s.empty {
-		select {
-		case <-s.g.gone:
-		case <-time.After(hopeless):
-		}
-	}
-	if !closed(s.g.gone) {
+	if s.p.exit.Remaining == nil && !closed(s.g.gone) {
 		s.endGuardian()
 	}
 	s.g.control.Close()
