@@ -1,0 +1,47 @@
+# What there is to make. `make` alone builds.
+
+# Commands that are for development only are not shipped.
+development := testmodel
+commands    := $(filter-out $(development),$(notdir $(wildcard cmd/*)))
+platforms   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+
+export GOFLAGS ?= -mod=readonly
+
+.PHONY: build test lint cross tools demo bench fuzz clean help
+
+build: ## static programs into dist/
+	@mkdir -p dist
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o dist/ $(addprefix ./cmd/,$(commands))
+
+test: tools lint cross ## everything: lint, builds for each platform, all tests with the race detector
+	@scripts/need-gcc
+	@scripts/test
+
+lint: ## gofmt, vet, staticcheck
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool -modfile=tools/go.mod staticcheck ./...
+
+cross: ## compile for each platform, tests included
+	@set -e; for p in $(platforms); do \
+		echo "vet $$p"; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...; \
+	done
+
+tools: ## the pinned real opencode into .tools/
+	@scripts/install-tools
+
+demo: tools build ## one read-only and one writing delegation; MODEL=provider/model uses your own
+	@scripts/demo $(MODEL)
+
+bench: tools build ## what a delegation costs beside a direct call, start-up, decoder
+	@go run ./internal/bench
+
+fuzz: ## each fuzz target for FUZZTIME (20s)
+	@scripts/fuzz $(or $(FUZZTIME),20s)
+
+clean:
+	rm -rf dist
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
