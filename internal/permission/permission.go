@@ -70,6 +70,7 @@ var tools = []struct {
 	{"plan_exit", none},  // likewise
 	{"doom_loop", none},  // asked when a call repeats itself: the repetition is to end
 	{"glob", ReadOnly}, {"grep", ReadOnly}, {"list", ReadOnly},
+	{"invalid", ReadOnly}, // answers a call of a tool that is not offered; without it the model is told nothing it can use
 }
 
 const none Profile = ""
@@ -98,11 +99,18 @@ func (p Profile) Rules(outside ...string) json.RawMessage {
 	return o.bytes()
 }
 
+// system are directories of installed software. A worker that builds looks into them, and may: nobody's data is there.
+var system = []string{"/usr", "/opt", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/dev"}
+
 // external are the rules for paths outside the project. opencode itself adds its directory of cut-off tool output to
-// them, so that a long output can be read.
+// them, so that a long output can be read. They stop opencode's own tools and the plain commands of its shell, such as cat; under
+// a writing profile an interpreter passes them by, and only the kernel stops it.
 func (p Profile) external(outside []string) []byte {
 	var o object
 	o.set("*", action(p == FullTrusted))
+	if p.Writes() {
+		outside = append(system[:len(system):len(system)], outside...)
+	}
 	for _, dir := range outside {
 		if strings.ContainsAny(dir, "*?{") || !strings.HasPrefix(dir, "/") {
 			continue

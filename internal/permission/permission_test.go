@@ -60,10 +60,10 @@ func decide(rules []rule, permission, what string) string {
 }
 
 func TestProfilesHoldExactlyTheirTools(t *testing.T) {
-	every := []string{"read", "glob", "grep", "list", "edit", "write", "patch", "apply_patch", "bash", "todowrite", "task",
+	every := []string{"read", "glob", "grep", "list", "invalid", "edit", "write", "patch", "apply_patch", "bash", "todowrite", "task",
 		"external_directory", "webfetch", "websearch", "repo_clone", "repo_overview", "lsp", "skill", "question",
 		"plan_enter", "plan_exit", "doom_loop", "codesearch", "someserver_sometool", "a_tool_of_next_year"}
-	read := []string{"read", "glob", "grep", "list"}
+	read := []string{"read", "glob", "grep", "list", "invalid"}
 	standard := append(slices.Clone(read), "edit", "write", "patch", "apply_patch", "bash", "todowrite")
 	test := append(slices.Clone(standard), "task")
 	full := slices.DeleteFunc(slices.Clone(every), func(s string) bool {
@@ -114,11 +114,14 @@ func TestOutsideOpensOnlyWhatIsNamed(t *testing.T) {
 	rules := ruleset(t, Standard.Rules("/tmp", "/home/u/go/pkg/mod/", "/odd*", "/q?", "/{env:HOME}", "relative"))
 	for path, want := range map[string]string{
 		"/tmp/*": "allow", "/tmp/x/y": "allow", "/home/u/go/pkg/mod/*": "allow", "/home/u/go/pkg/mod": "allow", "/home/u/*": "deny",
-		"/etc/*": "deny", "/tmpfile/*": "deny", "/odder/*": "deny", "/qq/*": "deny", "relative/x": "deny",
+		"/etc/*": "allow", "/usr/include/x": "allow", "/home/*": "deny", "/etcetera/*": "deny", "/tmpfile/*": "deny", "/odder/*": "deny", "/qq/*": "deny", "relative/x": "deny",
 	} {
 		if got := decide(rules, "external_directory", path); got != want {
 			t.Errorf("external_directory %s = %s, want %s", path, got, want)
 		}
+	}
+	if got := decide(ruleset(t, ReadOnly.Rules("/tmp")), "external_directory", "/etc/*"); got != "deny" {
+		t.Errorf("read-only reads /etc: %s", got)
 	}
 	if text := string(Standard.Rules("/{env:HOME}")); strings.Contains(text, "{env") {
 		t.Errorf("a substitution of opencode got into the rules: %s", text)
