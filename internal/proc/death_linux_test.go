@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,7 +94,8 @@ func reapAdopted() {
 func TestToolAndGuardianAreKilledAtOnce(t *testing.T) {
 	tr := newTrial(t)
 	to := startTool(t, tr, `setsid sleep 100.TOKEN & trap "" TERM; while :; do sleep 0.05; done; : TOKEN`)
-	tr.await(1)
+	daemon := func(s Survivor) bool { return s.Name == "sleep 100."+tr.token }
+	until(t, 5*time.Second, func() bool { return slices.ContainsFunc(Marked(tr.marker), daemon) }, func() string { return "no daemon" })
 	// Stopped, the guardian cannot act before its own end.
 	for _, step := range []error{
 		syscall.Kill(to.guardian, syscall.SIGSTOP), to.cmd.Process.Kill(), syscall.Kill(to.guardian, syscall.SIGKILL),
@@ -104,10 +106,9 @@ func TestToolAndGuardianAreKilledAtOnce(t *testing.T) {
 	}
 	_ = to.cmd.Wait()
 	until(t, 2*time.Second, func() bool { return gone(to.child) }, func() string { return "the child lives: " + nameOf(to.child) })
-	if m := Marked(tr.marker); len(m) == 0 {
-		t.Error("no process is left for Sweep to show what it can")
+	if swept := Sweep(context.Background(), tr.marker, 200*time.Millisecond); !slices.ContainsFunc(swept, daemon) {
+		t.Errorf("swept %+v, want the daemon", swept)
 	}
-	Sweep(context.Background(), tr.marker, 200*time.Millisecond)
 	reapAdopted()
 	tr.nothingLeft()
 }

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -139,6 +140,7 @@ var counter atomic.Int64
 // of every process that matters; Marker is in the environment of those that keep theirs.
 type trial struct {
 	*Process
+	keeper         int // the pid of the guardian
 	t              *testing.T
 	token, marker  string
 	stdout, stderr chan []byte
@@ -175,6 +177,9 @@ func (tr *trial) start(ctx context.Context, c Command) *trial {
 		tr.t.Fatal(err)
 	}
 	tr.Process = p
+	if e, ok := look(p.PID()); ok && e.ppid != os.Getpid() {
+		tr.keeper = e.ppid
+	}
 	tr.t.Cleanup(func() {
 		p.Kill()
 		p.Wait()
@@ -244,19 +249,29 @@ func (tr *trial) nothingLeft() {
 	if l := tr.left(); len(l) > 0 {
 		tr.t.Errorf("left over: %s", strings.Join(l, "\n"))
 	}
-	table, err := readTable()
-	if err != nil {
-		tr.t.Fatal(err)
-	}
-	for _, e := range table {
-		if e.ppid == os.Getpid() && !spared[e.pid] {
-			if e.dead {
-				// Reported once, not by each test that follows.
-				_, _ = syscall.Wait4(e.pid, nil, syscall.WNOHANG, nil)
-			}
-			tr.t.Errorf("a child of the tool is left: %+v %s", e, nameOf(e.pid))
+	if tr.keeper != 0 && strings.Contains(nameOf(tr.keeper), guardianRole) && closed(tr.Done()) {
+		if e, ok := look(tr.keeper); ok && e.ppid == os.Getpid() && !e.dead {
+			tr.t.Errorf("the guardian is left: %+v", e)
 		}
 	}
+	until(tr.t, time.Second, func() bool { return len(strays()) == 0 }, func() string {
+		why := fmt.Sprintf("children of the tool are left: %+v", strays())
+		for _, e := range strays() {
+			if e.dead { // reported once, not by each test that follows
+				_, _ = syscall.Wait4(e.pid, nil, syscall.WNOHANG, nil)
+			}
+		}
+		return why
+	})
+}
+
+// strays are children of the test process that are neither a guardian nor a fork that has yet to become one, nor spared.
+func strays() []entry {
+	table, _ := readTable()
+	return slices.DeleteFunc(table, func(e entry) bool {
+		comm, err := os.ReadFile("/proc/" + itoa(e.pid) + "/comm")
+		return e.ppid != os.Getpid() || spared[e.pid] || err != nil || string(comm) == "oc-guardian\n"
+	})
 }
 
 // spared are children that a test started by other means than this package.

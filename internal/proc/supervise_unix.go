@@ -5,6 +5,7 @@ package proc
 import (
 	"context"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -155,9 +156,9 @@ func (s *supervisor) clear() {
 			s.p.exit.ByUs = contains(alive, s.child)
 			s.wakeGuardian()
 		}
-		if !s.counted && (s.ended || s.lost && !contains(alive, s.child)) {
+		if !s.counted && (s.ended || s.lost) {
 			s.counted = true
-			s.p.exit.Survivors = survivors(alive)
+			s.p.exit.Survivors = survivors(without(alive, s.child)) // which the kernel killed with its guardian
 		}
 		if len(alive) == 0 && s.isEmpty(now) {
 			return
@@ -305,12 +306,11 @@ func (s *supervisor) ours(e entry) bool {
 }
 
 func contains(es []entry, id identity) bool {
-	for _, e := range es {
-		if e.identity == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(es, func(e entry) bool { return e.identity == id })
+}
+
+func without(es []entry, id identity) []entry {
+	return slices.DeleteFunc(slices.Clone(es), func(e entry) bool { return e.identity == id })
 }
 
 func survivors(es []entry) []Survivor {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -221,9 +222,14 @@ func nameOf(pid int) string {
 	if n, _ := readFile(dir+"/cmdline", buf); n > 0 {
 		return printable(buf[:n])
 	}
-	n, _ := readFile(dir+"/comm", buf)
-	return "[" + printable(bytes.TrimRight(buf[:n], "\n")) + "]"
+	return "[" + printable([]byte(commOf(pid))) + "]"
 }
+
+// guardianName is what is shown of a guardian where arguments are not, at most 15 bytes; started from /proc/self/exe it
+// would be "exe".
+const guardianName = "oc-guardian"
+
+func nameGuardian() { _ = os.WriteFile("/proc/self/comm", []byte(guardianName), 0) }
 
 // adoptedBy tells which children of self came by the death of a guardian. The guardian's session is not ours, and nobody can
 // join another session; so a child of ours in our session was started by us. One that leads a session may be a daemon
@@ -231,16 +237,26 @@ func nameOf(pid int) string {
 func adoptedBy(self int) func(entry) bool {
 	own, ok := look(self)
 	exe, err := os.Stat("/proc/self/exe")
+	ours := []string{guardianName, "exe", commOf(self)}
 	return func(e entry) bool {
-		if !ok || e.sid == own.sid {
+		if !ok || err != nil || e.sid == own.sid {
 			return false
 		}
 		if e.sid != e.pid {
 			return true
 		}
-		theirs, terr := os.Stat("/proc/" + strconv.Itoa(e.pid) + "/exe")
-		return err == nil && terr == nil && !os.SameFile(exe, theirs)
+		if e.dead { // its binary is no longer told, only its name
+			return !slices.Contains(ours, commOf(e.pid))
+		}
+		theirs, err := os.Stat("/proc/" + strconv.Itoa(e.pid) + "/exe")
+		return err == nil && !os.SameFile(exe, theirs)
 	}
+}
+
+func commOf(pid int) string {
+	buf := make([]byte, 64)
+	n, _ := readFile("/proc/"+strconv.Itoa(pid)+"/comm", buf)
+	return string(bytes.TrimRight(buf[:n], "\n"))
 }
 
 // grouped is nil: with a subreaper descent is certain.
@@ -248,9 +264,6 @@ func grouped(int) map[int]bool { return nil }
 
 // becomeSubreaper makes this process the parent of whatever its descendants orphan.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
-
-// nameGuardian sets what is shown where arguments are not; from /proc/self/exe it would be "exe".
-func nameGuardian() { _ = os.WriteFile("/proc/self/comm", []byte("oc-guardian"), 0) }
 
 // ownBinary stays valid when the file is replaced or removed by an update.
 func ownBinary() (string, error) { return "/proc/self/exe", nil }

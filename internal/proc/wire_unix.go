@@ -22,8 +22,12 @@ const (
 	stderrFD
 )
 
-// specLimit is above what any exec accepts (128 KiB a string, a quarter of the stack limit in all), so that E2BIG is the kernel's word.
-const specLimit = 32 << 20
+// Linux accepts at most 6 MiB of arguments and environment, whatever the stack limit (execve(2)), macOS 1 MiB. What is above
+// argLimit is not offered to it; specLimit is argLimit in base64, with room for punctuation.
+const (
+	argLimit  = 8 << 20
+	specLimit = 16 << 20
+)
 
 // A spec is what the guardian starts. Bytes, not strings: JSON would replace what is not UTF-8.
 type spec struct {
@@ -73,12 +77,21 @@ func toStrings(bs [][]byte) []string {
 }
 
 func writeSpec(w io.Writer, c Command) error {
+	size := len(c.Dir)
+	for _, list := range [][]string{c.Argv, c.Env} {
+		for _, s := range list {
+			size += len(s) + 1
+		}
+	}
+	if size > argLimit {
+		return syscall.E2BIG
+	}
 	b, err := json.Marshal(spec{Argv: toBytes(c.Argv), Env: toBytes(c.environ()), Dir: []byte(c.Dir), Marker: c.Marker})
 	if err != nil {
 		return err
 	}
 	if len(b) > specLimit {
-		return syscall.E2BIG
+		return syscall.E2BIG // a great many very short arguments
 	}
 	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
 	return err
