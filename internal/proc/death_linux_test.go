@@ -13,16 +13,34 @@ import (
 	"time"
 )
 
-// escape are daemons of every kind, six lasting processes, and a child that ignores TERM.
+// escape are daemons of every kind, and a child that ignores TERM. Each adds a line to READY when it is what it is to be.
 const escape = `trap "" TERM
-setsid sleep 100.TOKEN &
-(setsid sh -c 'sleep 100.TOKEN & exit' &)
-(env -i setsid sh -c 'trap "" TERM; (while :; do sleep 0.05; done; : TOKEN) & exit' >/dev/null 2>&1 </dev/null &)
-env -i setsid sh -c 'trap "" TERM; while :; do sleep 0.05; done; : TOKEN' &
-sh -c 'kill -STOP $$; sleep 100; : TOKEN' &
-while :; do sleep 0.05; done; : TOKEN`
+setsid sh -c 'echo >>READY; exec sleep 100.TOKEN' &
+(setsid sh -c '(echo >>READY; exec sleep 100.TOKEN) & exit' &)
+(env -i setsid sh -c 'trap "" TERM; (echo >>READY; while :; do sleep 0.05; done; : TOKEN) & exit' >/dev/null 2>&1 </dev/null &)
+env -i setsid sh -c 'trap "" TERM; echo >>READY; while :; do sleep 0.05; done; : TOKEN' &
+sh -c 'echo >>READY; kill -STOP $$; sleep 100; : TOKEN' &
+echo >>READY; while :; do sleep 0.05; done; : TOKEN`
 
 const escaped = 6
+
+// escaping starts the script and waits until it is complete.
+func escaping(t *testing.T, start func(tr *trial, script string)) *trial {
+	t.Helper()
+	ready := t.TempDir() + "/ready"
+	tr := newTrial(t)
+	start(tr, strings.ReplaceAll(escape, "READY", ready))
+	until(t, 10*time.Second, func() bool {
+		b, _ := os.ReadFile(ready)
+		return len(b) >= escaped
+	}, func() string { return fmt.Sprintf("the tree does not grow: %v", tr.left()) })
+	return tr
+}
+
+func startEscape(t *testing.T) *trial {
+	t.Helper()
+	return escaping(t, func(tr *trial, script string) { tr.start(context.Background(), tr.command(script)) })
+}
 
 // A tool is another process that runs a script; it can be killed.
 type tool struct {
@@ -66,9 +84,8 @@ func gone(pid int) bool {
 }
 
 func TestToolIsKilled(t *testing.T) {
-	tr := newTrial(t)
-	to := startTool(t, tr, escape)
-	tr.await(escaped)
+	var to *tool
+	tr := escaping(t, func(tr *trial, script string) { to = startTool(t, tr, script) })
 	if err := to.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +131,7 @@ func TestToolAndGuardianAreKilledAtOnce(t *testing.T) {
 }
 
 func TestGuardianIsKilled(t *testing.T) {
-	tr := script(t, escape)
-	tr.await(escaped)
+	tr := startEscape(t)
 	if err := syscall.Kill(tr.guardian(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +148,7 @@ func TestGuardianIsKilled(t *testing.T) {
 // Dead at the same moment as a Stop, before it or after.
 func TestGuardianIsKilledDuringStop(t *testing.T) {
 	for _, after := range []time.Duration{-5, 0, 1, 5, 50} {
-		tr := script(t, escape)
-		tr.await(escaped)
+		tr := startEscape(t)
 		keeper := tr.guardian()
 		if after >= 0 {
 			tr.Stop()
@@ -153,8 +168,7 @@ func TestGuardianIsKilledDuringStop(t *testing.T) {
 func TestGuardianIsStopped(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprintf("again=%t", again), func(t *testing.T) {
-			tr := script(t, escape)
-			tr.await(escaped)
+			tr := startEscape(t)
 			keeper := tr.guardian()
 			stop := func() error { return syscall.Kill(keeper, syscall.SIGSTOP) }
 			if err := stop(); err != nil {

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -49,7 +50,7 @@ func TestNormalEndSweeps(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			tr := newTrial(t)
-			cmd, bound := tr.graced(c.script+"\nsleep 0.3; echo text", c.gentle)
+			cmd, bound := tr.graced(c.script+"\nsleep 0.5; echo text", c.gentle)
 			tr.start(context.Background(), cmd)
 			<-tr.Exited()
 			x := tr.within(bound)
@@ -332,15 +333,17 @@ func TestMarkedAndSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr.await(3)
-	var names []string
-	for _, m := range Marked(marker) {
-		names = append(names, m.Name)
+	names := func() (list []string) {
+		for _, m := range Marked(marker) {
+			list = append(list, m.Name)
+		}
+		slices.Sort(list)
+		return list
 	}
-	slices.Sort(names)
-	names = slices.Compact(names) // a fork that has yet to clear its environment
-	if want := []string{`sh -c trap "" TERM; env -i sh -c "sleep 100.` + tr.token + `; :"; : ` + tr.token, "sleep 100." + tr.token}; !slices.Equal(names, want) {
-		t.Errorf("marked: %q, want %q", names, want)
-	}
+	want := []string{`sh -c trap "" TERM; env -i sh -c "sleep 100.` + tr.token + `; :"; : ` + tr.token, "sleep 100." + tr.token}
+	until(t, 10*time.Second, func() bool { return slices.Equal(names(), want) }, func() string {
+		return fmt.Sprintf("marked: %q, want %q", names(), want)
+	})
 	if Marked(tr.marker[:len(tr.marker)-1]) != nil {
 		t.Error("a part of the marker was enough")
 	}
