@@ -141,7 +141,7 @@ func (f *fake) enter() (code int, ok bool) {
 	} else {
 		f.dir, _ = os.Getwd()
 	}
-	if a := f.opts.value["agent"]; a != "" && a != "build" && a != "plan" {
+	if a := f.opts.value["agent"]; a != "" && agentMode(a) != "primary" {
 		fmt.Fprintf(f.err, "\x1b[93m\x1b[1m! \x1b[0m agent %q not found. Falling back to default agent\n", a)
 	}
 	for _, file := range f.opts.files {

@@ -9,7 +9,7 @@ import (
 
 const digestMark = "===DIGEST==="
 
-const digestText = "The work is done.\n\n" + digestMark + "\nFiles changed:\n- none\n\nKey decisions:\n- Left everything as it was.\n\nContext for the next step:\nNothing is left open."
+const digestText = "The work is done.\n\n```\n" + digestMark + "\nFindings:\n- Everything is as it was.\nContext for the next step:\nNothing is left open.\n```"
 
 // answerModes end in an answer of some kind, or in a stream that only looks like one.
 var answerModes = map[string]func(*fake, string){

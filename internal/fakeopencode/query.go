@@ -103,7 +103,8 @@ func (f *fake) export(id string) int {
 }
 
 func (f *fake) debugAgent(name string) int {
-	mode, ok := map[string]string{"build": "primary", "plan": "primary", "general": "subagent", "explore": "subagent"}[name]
+	mode := agentMode(name)
+	ok := mode != ""
 	if !ok {
 		fmt.Fprintf(f.err, "Agent %s not found, run 'opencode agent list' to get an agent list\n", name)
 		return 1
@@ -134,4 +135,18 @@ func (f *fake) printJSON(v any) int {
 	}
 	fmt.Fprintf(f.out, "%s\n", b)
 	return 0
+}
+
+// agentMode is the mode of an agent that is built in or that OPENCODE_CONFIG_CONTENT defines; empty for another.
+func agentMode(name string) string {
+	var config struct {
+		Agent map[string]struct {
+			Mode string `json:"mode"`
+		} `json:"agent"`
+	}
+	json.Unmarshal([]byte(os.Getenv("OPENCODE_CONFIG_CONTENT")), &config)
+	if a, ok := config.Agent[name]; ok && a.Mode != "" {
+		return a.Mode
+	}
+	return map[string]string{"build": "primary", "plan": "primary", "general": "subagent", "explore": "subagent"}[name]
 }

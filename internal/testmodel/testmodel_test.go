@@ -1,7 +1,6 @@
 package testmodel
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -13,132 +12,6 @@ import (
 	"testing"
 	"time"
 )
-
-// A turn is what the client of a test got for one request.
-type turn struct {
-	status int
-	text   string
-	calls  []string // "tool arguments"
-	finish string
-	usage  bool
-	done   bool
-	err    error
-}
-
-type msg map[string]any
-
-func user(text string) msg { return msg{"role": "user", "content": text} }
-
-func ask(t *testing.T, s *Server, model string, tools []string, messages ...msg) turn {
-	t.Helper()
-	var offered []any
-	for _, name := range tools {
-		offered = append(offered, msg{"type": "function", "function": msg{"name": name}})
-	}
-	body, err := json.Marshal(msg{"model": model, "stream": true, "messages": messages, "tools": offered})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := http.Client{Timeout: 10 * time.Second}
-	defer client.CloseIdleConnections()
-	resp, err := client.Post(s.URL+"/chat/completions", "application/json", bytes.NewReader(body))
-	if err != nil {
-		return turn{err: err}
-	}
-	defer resp.Body.Close()
-	got := turn{status: resp.StatusCode}
-	if resp.Header.Get("Content-Type") != "text/event-stream" {
-		all, err := io.ReadAll(resp.Body)
-		got.text, got.err = string(all), err
-		return got
-	}
-	lines := bufio.NewReader(resp.Body)
-	args := map[int]*strings.Builder{}
-	names := map[int]string{}
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				got.err = err
-			}
-			break
-		}
-		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
-		if !ok {
-			continue
-		}
-		if data == "[DONE]" {
-			got.done = true
-			continue
-		}
-		var chunk struct {
-			Choices []struct {
-				Delta struct {
-					Content   string `json:"content"`
-					ToolCalls []struct {
-						Index    int `json:"index"`
-						Function struct{ Name, Arguments string }
-					} `json:"tool_calls"`
-				}
-				FinishReason string `json:"finish_reason"`
-			}
-			Usage *struct{}
-		}
-		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
-			got.err = err
-			continue
-		}
-		got.usage = got.usage || chunk.Usage != nil
-		for _, c := range chunk.Choices {
-			got.text += c.Delta.Content
-			if c.FinishReason != "" {
-				got.finish = c.FinishReason
-			}
-			for _, tc := range c.Delta.ToolCalls {
-				if args[tc.Index] == nil {
-					args[tc.Index] = &strings.Builder{}
-				}
-				names[tc.Index] += tc.Function.Name
-				args[tc.Index].WriteString(tc.Function.Arguments)
-			}
-		}
-	}
-	for i := range len(names) {
-		got.calls = append(got.calls, names[i]+" "+args[i].String())
-	}
-	return got
-}
-
-func start(t *testing.T, o Options) *Server {
-	t.Helper()
-	s, err := Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-// play asks again and again, as opencode does, until the model has its last word.
-func play(t *testing.T, s *Server, model, prompt string, tools []string, results ...string) []turn {
-	t.Helper()
-	messages := []msg{user(prompt)}
-	var turns []turn
-	for range 50 {
-		got := ask(t, s, model, tools, messages...)
-		turns = append(turns, got)
-		if len(got.calls) == 0 {
-			return turns
-		}
-		result := "ok"
-		if n := len(turns); n <= len(results) {
-			result = results[n-1]
-		}
-		messages = append(messages, msg{"role": "assistant", "content": ""}, msg{"role": "tool", "content": result})
-	}
-	t.Fatalf("%q never came to an end", prompt)
-	return nil
-}
 
 func TestSequenceOfSteps(t *testing.T) {
 	s := start(t, Options{})
@@ -305,15 +178,21 @@ func TestBelievableWorker(t *testing.T) {
 	all := []string{"read", "write"}
 	contract := "\n\nEnd with a block that begins with ===DIGEST=== and lists the files that you write."
 	turns := play(t, s, "worker", "Create a file hello.py that greets"+contract, all)
-	if !strings.HasPrefix(turns[0].calls[0], `write {"content":"print(`) || !strings.Contains(turns[1].text, "- hello.py (new)") {
+	if !strings.HasPrefix(turns[0].calls[0], `write {"content":"print(`) || !strings.Contains(turns[1].text, "\n- hello.py: new") {
 		t.Errorf("write: %+v", turns)
 	}
 	listing := "<path>/p</path>\n<type>directory</type>\n<entries>\n.git/\na.txt\nREADME.md\nsub/\n\n(4 entries)\n</entries>"
 	for name, prompt := range map[string]string{"a question": "What is in this project?" + contract, "no write tool": "Create a file hello.py" + contract} {
 		turns = play(t, s, "other", prompt, []string{"read"}, listing, "# Hi")
 		if len(turns) != 3 || turns[0].calls[0] != `read {"filePath":"."}` || turns[1].calls[0] != `read {"filePath":"README.md"}` ||
-			!strings.Contains(turns[2].text, "3 entries") || !strings.Contains(turns[2].text, digestMark) {
+			!strings.Contains(turns[2].text, "- README.md says") || !strings.Contains(turns[2].text, digestMark) {
 			t.Errorf("%s: %+v", name, turns)
+		}
+	}
+	for task, want := range map[string]int{"Your reply lacked the block. Answer with it.": 0, "Create a file b.txt now": 1} {
+		got := ask(t, s, "worker", all, user("Create a.txt"), msg{"role": "assistant", "content": "x"}, user(task+contract))
+		if len(got.calls) != want || (want == 0 && !strings.Contains(got.text, digestMark)) {
+			t.Errorf("a second message, %s: %+v", task, got)
 		}
 	}
 	turns = play(t, s, "worker", "Say hi", nil)

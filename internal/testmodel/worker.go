@@ -22,34 +22,35 @@ func (d dialogue) believable() *Scenario {
 	task, ask, _ := strings.Cut(d.user(), digestMark)
 	task, _, _ = strings.Cut(strings.TrimSpace(task), "\n\n") // the first paragraph is the task, the rest are rules
 	wantsDigest := ask != "" || strings.Contains(d.user(), digestMark)
-	final := func(text string, changed []string, context string) Step {
+	final := func(text string, block []string, context string) Step {
 		if wantsDigest {
-			text += "\n\n" + digestBlock(changed, context)
+			text += "\n\n" + digestBlock(block, context)
 		}
 		return Step{Text: text}
-	}
-	if len(d.users) > 1 && wantsDigest {
-		return script("worker-digest", final("Here is the block.", nil, "The work of the earlier messages is complete."))
 	}
 	name := fileName.FindString(task)
 	if name != "" && asksToWrite.MatchString(task) && slices.Contains(d.tools, "write") {
 		return script("worker-write",
 			call("write", map[string]any{"filePath": name, "content": content(name)}),
-			final(fmt.Sprintf("I created %s and left every other file as it was.", name), []string{name + " (new)"},
-				fmt.Sprintf("%s exists now; its text is a starting point and nothing refers to it yet.", name)))
+			final(fmt.Sprintf("I created %s and left every other file as it was.", name),
+				[]string{"Files changed:", "- " + name + ": new, a starting point", "Key decisions:", "- Kept it as small as the task allows."},
+				name+" exists now and nothing refers to it yet."))
+	}
+	if len(d.users) > 1 && wantsDigest {
+		return script("worker-digest", final("Here is the block.", nil, "The work of the earlier messages is complete."))
 	}
 	if !slices.Contains(d.tools, "read") {
-		return script("worker-talk", final("I have no tool for reading, so this is all that I can say.", nil, "Nothing was read and nothing was changed."))
+		return script("worker-talk", final("I have no tool for reading, so this is all that I can say.", nil, "Nothing was read."))
 	}
 	// Not glob: it needs ripgrep, which opencode fetches from the network when the machine has none.
 	steps := []Step{call("read", map[string]any{"filePath": "."})}
 	entries := listed(d.results)
-	seen := fmt.Sprintf("%d entries", len(entries))
+	findings := []string{"Findings:", fmt.Sprintf("- The directory has %d entries.", len(entries))}
 	if file := worthReading(entries); file != "" {
-		seen += ", of which I read " + file
 		steps = append(steps, call("read", map[string]any{"filePath": file}))
+		findings = append(findings, "- "+file+" says what it is about.")
 	}
-	steps = append(steps, final("I looked through the project: "+seen+".", nil, "The project has "+seen+". Nothing was changed."))
+	steps = append(steps, final("I looked through the project.", findings, "The project was read and nothing was changed."))
 	return script("worker-read", steps...)
 }
 
@@ -107,11 +108,7 @@ func content(name string) string {
 	return "hello from the scripted model\n"
 }
 
-// digestBlock is the block that a good worker ends with.
-func digestBlock(changed []string, context string) string {
-	if len(changed) == 0 {
-		changed = []string{"none"}
-	}
-	return digestMark + "\nFiles changed:\n- " + strings.Join(changed, "\n- ") +
-		"\n\nKey decisions:\n- Kept the change as small as the task allows.\n\nContext for the next step:\n" + context
+// digestBlock is the block that a good worker ends with, in a fence as it is asked for.
+func digestBlock(lines []string, context string) string {
+	return "```\n" + digestMark + "\n" + strings.Join(append(lines, "Context for the next step:", context), "\n") + "\n```"
 }
