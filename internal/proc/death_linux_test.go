@@ -30,7 +30,7 @@ func escaping(t *testing.T, start func(tr *trial, script string)) *trial {
 	ready := t.TempDir() + "/ready"
 	tr := newTrial(t)
 	start(tr, strings.ReplaceAll(escape, "READY", ready))
-	until(t, 10*time.Second, func() bool {
+	until(t, settle, func() bool {
 		b, _ := os.ReadFile(ready)
 		return len(b) >= escaped
 	}, func() string { return fmt.Sprintf("the tree does not grow: %v", tr.left()) })
@@ -112,7 +112,7 @@ func TestToolAndGuardianAreKilledAtOnce(t *testing.T) {
 	tr := newTrial(t)
 	to := startTool(t, tr, `setsid sleep 100.TOKEN & trap "" TERM; while :; do sleep 0.05; done; : TOKEN`)
 	daemon := func(s Survivor) bool { return s.Name == "sleep 100."+tr.token }
-	until(t, 5*time.Second, func() bool { return slices.ContainsFunc(Marked(tr.marker), daemon) }, func() string { return "no daemon" })
+	until(t, settle, func() bool { return slices.ContainsFunc(Marked(tr.marker), daemon) }, func() string { return "no daemon" })
 	// Stopped, the guardian cannot act before its own end.
 	for _, step := range []error{
 		syscall.Kill(to.guardian, syscall.SIGSTOP), to.cmd.Process.Kill(), syscall.Kill(to.guardian, syscall.SIGKILL),

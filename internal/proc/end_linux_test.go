@@ -223,7 +223,7 @@ func TestNormalEndIsImmediate(t *testing.T) {
 func TestProcessWhoseMainThreadEnded(t *testing.T) {
 	tr := newTrial(t)
 	tr.start(context.Background(), tr.role("headless"))
-	until(t, 5*time.Second, func() bool {
+	until(t, settle, func() bool {
 		b := make([]byte, 1024)
 		n, _ := readFile("/proc/"+itoa(tr.PID())+"/stat", b)
 		return strings.Contains(string(b[:n]), ") Z ")
@@ -273,7 +273,7 @@ sh $T/s TOKEN & exec sleep 100.TOKEN`},
 				}
 				return st.Size()
 			}
-			until(t, 10*time.Second, func() bool { return marks() >= 20 }, func() string { return "the storm does not rise" })
+			until(t, settle, func() bool { return marks() >= 20 }, func() string { return "the storm does not rise" })
 			tr.Stop()
 			x := tr.within(3 * time.Second)
 			if x.Remaining != nil {
@@ -341,7 +341,7 @@ func TestMarkedAndSweep(t *testing.T) {
 		return list
 	}
 	want := []string{`sh -c trap "" TERM; env -i sh -c "sleep 100.` + tr.token + `; :"; : ` + tr.token, "sleep 100." + tr.token}
-	until(t, 10*time.Second, func() bool { return slices.Equal(names(), want) }, func() string {
+	until(t, settle, func() bool { return slices.Equal(names(), want) }, func() string {
 		return fmt.Sprintf("marked: %q, want %q", names(), want)
 	})
 	if Marked(tr.marker[:len(tr.marker)-1]) != nil {

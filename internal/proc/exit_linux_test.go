@@ -92,7 +92,7 @@ func TestOutputIsKeptForALateReader(t *testing.T) {
 // What holds the pipe need not belong to the tree: here it is the test itself.
 func TestOutputEndsThoughAStrangerHoldsThePipe(t *testing.T) {
 	tr := script(t, "echo text; exec sleep 100.TOKEN")
-	until(t, 5*time.Second, func() bool { return nameOf(tr.PID()) == "sleep 100."+tr.token }, func() string { return nameOf(tr.PID()) })
+	until(t, settle, func() bool { return nameOf(tr.PID()) == "sleep 100."+tr.token }, func() string { return nameOf(tr.PID()) })
 	held, err := os.OpenFile(filepath.Join("/proc", itoa(tr.PID()), "fd/1"), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +303,7 @@ func TestNothingLeaks(t *testing.T) {
 	for range leakRuns / 10 {
 		fail()
 	}
-	until(t, 5*time.Second, func() bool {
+	until(t, settle, func() bool {
 		f, g := count()
 		return f <= fds && g <= goroutines
 	}, func() string {

@@ -217,7 +217,7 @@ func (tr *trial) guardian() int {
 // awaits n processes with the token in their command line.
 func (tr *trial) await(n int) {
 	tr.t.Helper()
-	until(tr.t, 10*time.Second, func() bool { return len(tr.left()) >= n }, func() string {
+	until(tr.t, settle, func() bool { return len(tr.left()) >= n }, func() string {
 		return fmt.Sprintf("%d processes, want %d: %v", len(tr.left()), n, tr.left())
 	})
 }
@@ -302,3 +302,6 @@ func until(t *testing.T, d time.Duration, ok func() bool, why func() string) {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// settle is how long a busy machine may take to bring about what a test needs.
+const settle = 20 * time.Second

@@ -152,6 +152,9 @@ func (s *supervisor) clear() {
 	for first := true; ; first = false {
 		now := time.Now()
 		alive, grew := s.look()
+		if len(alive) == 0 && !s.empty && !s.lost {
+			s.pause(time.Millisecond) // the guardian's word comes a moment after that of the child's end
+		}
 		if first && s.asked {
 			s.p.exit.ByUs = contains(alive, s.child)
 			s.wakeGuardian()
