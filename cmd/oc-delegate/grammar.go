@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"opencode-delegate/internal/call"
+)
+
+const description = `Hand one bounded task to a cheap OpenCode worker and get a short, checked answer back.
+
+Without --write the worker can read and nothing else; the kernel enforces it. The exit code and the OC_SIGNAL line on stderr say what the evidence says.`
+
+const examples = `
+Examples:
+  oc-delegate "Where is the retry limit set, and what is its default?"
+      a question about this directory, read-only
+  oc-delegate --write --digest "Add a --json flag to cmd/list, with a test"
+      let it edit files here; print only a short digest
+  git diff | oc-delegate --tier pro --digest "Review this change" -
+      instruction first, then stdin as material
+  oc-delegate --write --digest --timeout 30m --out answer.md - < brief.md
+      a long brief from a file, the answer into another
+  oc-delegate -c "And the tests?"
+      go on in your newest session of this directory
+  oc-delegate --output json --max-tokens 200000 "List every TODO"
+      one JSON object for a program; a cap on tokens
+  oc-delegate -- --fix is broken, why?
+      a task that begins with a dash goes after --
+
+Exit codes: 0 OK, 1 USAGE, 2 RUN_FAILED, 3 EMPTY_OUTPUT, 4 NOT_FOUND, 5 INCOMPLETE, 6 CANCELLED, 7 NO_CHANGES,
+  8 BUDGET_EXCEEDED, 9 VERIFY_FAILED, 10 QUOTA_EXHAUSTED, 11 AUTH_REQUIRED, 12 TIMEOUT, 13 OPENCODE_MISSING,
+  14 MODEL_UNAVAILABLE, 15 PERMISSION_DENIED, 16 WRITE_VIOLATION, 130 INTERRUPTED
+`
+
+// grammar is the whole command line.
+type grammar struct {
+	call.Flags
+	Help    bool `short:"h" group:"look" help:"Print this help."`
+	Version bool `group:"look" help:"Print the version."`
+}
+
+var groups = []kong.Group{
+	{Key: "task", Title: "Task:"},
+	{Key: "grant", Title: "What it may do:"},
+	{Key: "answer", Title: "Answer:"},
+	{Key: "limit", Title: "Limits:"},
+	{Key: "session", Title: "Sessions:"},
+	{Key: "model", Title: "Worker:"},
+	{Key: "look", Title: "Look, run nothing:"},
+}
+
+func newParser(g *grammar, out io.Writer) (*kong.Kong, error) {
+	return kong.New(g, kong.Name("oc-delegate"), kong.Description(description), kong.NoDefaultHelp(),
+		kong.Writers(out, out), kong.Exit(func(int) {}), kong.ExplicitGroups(groups),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110, NoExpandSubcommands: true}))
+}
+
+// asked reports which of the flags that need no valid call stands before any --.
+func asked(args []string) (help, version bool) {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--help") || slices.Contains(args, "-h"), slices.Contains(args, "--version")
+}
+
+// parse reads the words. An error is one clear sentence.
+func parse(args []string) (call.Flags, error) {
+	var g grammar
+	p, err := newParser(&g, io.Discard)
+	if err != nil {
+		return g.Flags, err
+	}
+	if _, err := p.Parse(args); err != nil {
+		return g.Flags, clear(err)
+	}
+	if call.Reserved(g.Task) && call.Reserved(beforeDashes(args)) {
+		return g.Flags, fmt.Errorf("%q is kept for a command of a later version; for a task of that name write: -- %s", g.Task[0], g.Task[0])
+	}
+	return g.Flags, nil
+}
+
+// beforeDashes is the task words that stand before --.
+func beforeDashes(args []string) []string {
+	i := slices.Index(args, "--")
+	if i < 0 {
+		i = len(args)
+	}
+	var g grammar
+	if p, err := newParser(&g, io.Discard); err == nil {
+		p.Parse(args[:i])
+	}
+	return g.Task
+}
+
+var missing = regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "(.*)" \((<EOL>|.*flag)\)`)
+
+// clear turns the flag library's error into a sentence for a caller.
+func clear(err error) error {
+	text := err.Error()
+	if m := missing.FindStringSubmatch(text); m != nil {
+		if m[3] == "<EOL>" {
+			return fmt.Errorf("%s needs a value", m[1])
+		}
+		return fmt.Errorf("%s needs a value, but %s follows; write %s=VALUE if that is the value", m[1], m[2], m[1])
+	}
+	return errors.New(strings.TrimSuffix(text, "."))
+}
+
+func printHelp(w io.Writer) error {
+	var g grammar
+	p, err := newParser(&g, w)
+	if err != nil {
+		return err
+	}
+	ctx, err := kong.Trace(p, nil)
+	if err != nil {
+		return err
+	}
+	if err := ctx.PrintUsage(false); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, examples)
+	return err
+}

@@ -1,0 +1,11 @@
+// Command oc-delegate hands one bounded task to an OpenCode worker and prints its checked answer.
+package main
+
+import "os"
+
+func main() {
+	if code, ok := role(os.Args); ok { // this binary again, as a guardian or a cage of a worker
+		os.Exit(code)
+	}
+	os.Exit(newApp().run(os.Args[1:]))
+}

@@ -1,0 +1,332 @@
+package call
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/permission"
+	"opencode-delegate/internal/tiers"
+)
+
+// An Environment is what a call finds around it.
+type Environment struct {
+	Getenv func(string) string
+	Home   string
+	Cwd    string
+}
+
+// A Call is what the words of a command line mean.
+type Call struct {
+	Request delegate.Request
+	Tier    tiers.Name
+	Prompt  Prompt
+
+	Continue bool   // -c: the caller looks up the session
+	JSON     bool   // --output json
+	Out      string // absolute; empty = stdout
+	Progress string // auto, plain, none
+
+	Opencode  tiers.Value // the program that was named, or not set
+	UsageLog  string      // absolute; empty = none
+	WarnChars int64       // 0 = off
+	Rows      []Row       // for --explain
+}
+
+// A Row is one resolved value with its source.
+type Row struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+}
+
+// resolver collects values and every problem with them.
+type resolver struct {
+	flags    Flags
+	env      Environment
+	config   Config
+	call     Call
+	problems []string
+}
+
+// Resolve gives the words their meaning. Problems holds every bad value, a clear sentence each; with problems the Call
+// is not to be used.
+func Resolve(f Flags, env Environment) (Call, []string) {
+	r := &resolver{flags: f, env: env}
+	var err error
+	if r.config, err = readConfig(configPath(env)); err != nil {
+		r.problem("", err)
+	}
+	r.model()
+	r.place()
+	r.grant()
+	r.limits()
+	r.session()
+	r.answer()
+	r.prompt()
+	return r.call, r.problems
+}
+
+func (r *resolver) problem(name string, err error) {
+	if err == nil {
+		return
+	}
+	if name != "" {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	r.problems = append(r.problems, err.Error())
+}
+
+func (r *resolver) row(name, value, source string) {
+	r.call.Rows = append(r.call.Rows, Row{name, value, source})
+}
+
+// flag is a text flag as a value; one that was given empty is a problem of its own.
+func (r *resolver) flag(name string, o Once) tiers.Value {
+	if o.Set && o.Text == "" {
+		r.problem("flag --"+name, fmt.Errorf("empty; give a value or leave the flag out"))
+	}
+	return tiers.Value{Text: o.Text, Source: "flag --" + name}
+}
+
+// environment is the first variable that is set and not empty.
+func (r *resolver) environment(names ...string) tiers.Value {
+	for _, n := range names {
+		if v := r.env.Getenv(n); v != "" {
+			return tiers.Value{Text: v, Source: "environment " + n}
+		}
+	}
+	return tiers.Value{}
+}
+
+func (r *resolver) model() {
+	f, in := r.flags, tiers.Inputs{Remap: map[tiers.Name]tiers.Value{}, RemapVariant: map[tiers.Name]string{}}
+	in.Model, in.Tier = r.flag("model", f.Model), r.flag("tier", f.Tier)
+	in.DefaultModel = tiers.First(r.environment("OC_DELEGATE_MODEL"), r.environment("CLAUDE_PLUGIN_OPTION_DEFAULT_MODEL"), r.config.value(r.config.Model))
+	in.DefaultTier = tiers.First(r.environment("OC_DELEGATE_TIER"), r.environment("CLAUDE_PLUGIN_OPTION_DEFAULT_TIER"), r.config.value(r.config.Tier))
+	for name, flag := range map[tiers.Name]Once{tiers.Flash: f.TierFlash, tiers.Code: f.TierCode, tiers.Pro: f.TierPro} {
+		file := r.config.Tiers[string(name)]
+		upper := strings.ToUpper(string(name))
+		in.Remap[name] = tiers.First(r.flag("tier-"+string(name), flag), r.environment("OC_TIER_"+upper),
+			r.environment("CLAUDE_PLUGIN_OPTION_TIER_"+upper), r.config.value(file.Model))
+		if in.Remap[name] == r.config.value(file.Model) {
+			in.RemapVariant[name] = file.Variant
+		}
+	}
+	choice, err := tiers.Resolve(in)
+	r.problem("", err)
+	if err == nil && in.Model.Set() && in.Tier.Set() {
+		_, err := tiers.Resolve(tiers.Inputs{Tier: in.Tier, Remap: in.Remap})
+		r.problem("", err) // --model wins, but a tier that does not exist is a slip all the same
+	}
+	req := &r.call.Request
+	req.Tier, req.Model, req.ModelSource = string(choice.Tier), choice.Model, choice.Source
+	r.call.Tier = choice.Tier
+	if choice.Tier != "" {
+		r.row("tier", string(choice.Tier), choice.Why)
+	}
+	r.row("model", choice.Model, choice.Source)
+	variant := tiers.First(r.flag("variant", f.Variant), tiers.Value{Text: choice.Variant, Source: choice.Source})
+	r.word("variant", variant)
+	req.Variant = variant.Text
+	agent := r.flag("agent", f.Agent)
+	r.word("agent", agent)
+	req.Agent = agent.Text
+	title := r.flag("title", f.Title)
+	if title.Set() && (len(title.Text) > 200 || strings.HasPrefix(title.Text, "-") || strings.ContainsFunc(title.Text, unicode.IsControl)) {
+		r.problem(title.Source, fmt.Errorf("%q cannot be a title; one line of at most 200 bytes that does not begin with -", clip(title.Text)))
+	}
+	req.Title = title.Text
+	r.call.Opencode = tiers.First(r.flag("opencode", f.Opencode), r.environment("OC_DELEGATE_OPENCODE"), r.config.value(r.config.Opencode))
+	if r.call.Opencode.Set() {
+		r.call.Opencode.Text = r.absolute(r.call.Opencode.Text)
+		r.row("opencode", r.call.Opencode.Text, r.call.Opencode.Source)
+	}
+	if table, err := in.Table(); err == nil {
+		for _, c := range table {
+			r.row("tier "+string(c.Tier), c.Model, c.Source)
+		}
+	}
+}
+
+var wordForm = regexp.MustCompile(`^[\pL\pN_][\pL\pN _.:/@+-]{0,127}$`)
+
+// word checks a value that becomes an argument of opencode.
+func (r *resolver) word(name string, v tiers.Value) {
+	if !v.Set() {
+		return
+	}
+	if !wordForm.MatchString(v.Text) {
+		r.problem(v.Source, fmt.Errorf("%q cannot be the name of a %s", clip(v.Text), name))
+	}
+	r.row(name, v.Text, v.Source)
+}
+
+// absolute is a path of the caller's: relative to the caller's directory, whatever --dir says.
+func (r *resolver) absolute(path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.env.Cwd, path)
+	}
+	return filepath.Clean(path)
+}
+
+func (r *resolver) place() {
+	dir := tiers.First(r.flag("dir", r.flags.Dir), tiers.Value{Text: r.env.Cwd, Source: "current directory"})
+	path, err := filepath.EvalSymlinks(r.absolute(dir.Text))
+	if err == nil {
+		var fi os.FileInfo
+		if fi, err = os.Stat(path); err == nil && !fi.IsDir() {
+			err = fmt.Errorf("%s is not a directory", clip(dir.Text))
+		}
+	} else {
+		err = fmt.Errorf("%s is not there; name a directory that exists", clip(dir.Text))
+	}
+	r.problem(dir.Source, err)
+	r.call.Request.Dir = path
+	r.row("dir", path, dir.Source)
+	for _, f := range r.flags.File {
+		r.call.Request.Files = append(r.call.Request.Files, r.existing("flag --file", f))
+	}
+}
+
+// existing is a path that must be there, absolute and without symbolic links.
+func (r *resolver) existing(source, path string) string {
+	if path == "" {
+		r.problem(source, fmt.Errorf("empty; give a path"))
+		return ""
+	}
+	p, err := filepath.EvalSymlinks(r.absolute(path))
+	if err != nil {
+		r.problem(source, fmt.Errorf("%s is not there; name a path that exists", clip(path)))
+	}
+	return p
+}
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (r *resolver) grant() {
+	f, req := r.flags, &r.call.Request
+	profile := tiers.First(r.flag("profile", f.Profile), tiers.Value{Text: "read-only", Source: "built in"})
+	if f.Write && !f.Profile.Set {
+		profile = tiers.Value{Text: "standard", Source: "flag --write"}
+	}
+	p, err := permission.Parse(profile.Text)
+	r.problem(profile.Source, err)
+	switch {
+	case err != nil:
+	case p.Writes() && !f.Write:
+		r.problem(profile.Source, fmt.Errorf("%s lets the worker write; add --write, or leave the profile out", profile.Text))
+	case !p.Writes() && f.Write:
+		r.problem(profile.Source, fmt.Errorf("%s cannot be combined with --write; leave one of them out", profile.Text))
+	default:
+		req.Profile = p.Name()
+	}
+	r.row("profile", req.Profile, profile.Source)
+	for _, path := range f.AllowRead {
+		req.AllowRead = append(req.AllowRead, r.existing("flag --allow-read", path))
+	}
+	for _, path := range f.AllowWrite {
+		req.AllowWrite = append(req.AllowWrite, r.existing("flag --allow-write", path))
+	}
+	for _, name := range f.KeepEnv {
+		if !envName.MatchString(name) {
+			r.problem("flag --keep-env", fmt.Errorf("%q is no name of a variable; give the name alone", clip(name)))
+		}
+	}
+	for name, set := range map[string]bool{"allow-write": len(f.AllowWrite) > 0, "allow-no-changes": f.AllowNoChanges, "allow-git-config": f.AllowGitConfig} {
+		if set && !f.Write {
+			r.problem("flag --"+name, fmt.Errorf("it widens --write; add --write or leave it out"))
+		}
+	}
+	req.KeepEnv, req.NoSandbox, req.TrustProject = f.KeepEnv, f.NoSandbox, f.TrustProject
+	req.AllowNoChanges, req.AllowGitConfig = f.AllowNoChanges, f.AllowGitConfig
+	sandbox := Row{"sandbox", "landlock where the kernel has it", "built in"}
+	if f.NoSandbox {
+		sandbox = Row{"sandbox", "off", "flag --no-sandbox"}
+	}
+	r.call.Rows = append(r.call.Rows, sandbox)
+}
+
+func (r *resolver) session() {
+	f, req := r.flags, &r.call.Request
+	id := r.flag("session", f.Session)
+	if f.Continue && id.Set() {
+		r.problem("", fmt.Errorf("-c and -s name a session each; give one of them"))
+	}
+	if f.Fork && !f.Continue && !id.Set() {
+		r.problem("flag --fork", fmt.Errorf("it copies a session; name one with -c or -s"))
+	}
+	r.call.Continue, req.Session, req.Fork = f.Continue, id.Text, f.Fork
+	req.Caller = "shell"
+	if v := r.environment("CLAUDE_CODE_SESSION_ID"); v.Set() && len(v.Text) <= 128 && !strings.ContainsFunc(v.Text, unicode.IsControl) {
+		req.Caller = v.Text
+	}
+}
+
+func (r *resolver) answer() {
+	f := r.flags
+	format := tiers.First(r.flag("output", f.Output), tiers.Value{Text: "text", Source: "built in"})
+	if !slices.Contains([]string{"text", "json"}, format.Text) {
+		r.problem(format.Source, fmt.Errorf("%q is no format; text or json", clip(format.Text)))
+	}
+	r.call.JSON = format.Text == "json"
+	r.row("output", format.Text, format.Source)
+	progress := tiers.First(r.flag("progress", f.Progress), tiers.Value{Text: "auto", Source: "built in"})
+	if !slices.Contains([]string{"auto", "plain", "none"}, progress.Text) {
+		r.problem(progress.Source, fmt.Errorf("%q is no kind of progress; auto, plain or none", clip(progress.Text)))
+	}
+	r.call.Progress = progress.Text
+	if out := r.flag("out", f.Out); out.Set() {
+		r.call.Out = r.absolute(out.Text)
+		if fi, err := os.Lstat(r.call.Out); err == nil && !fi.Mode().IsRegular() {
+			r.problem(out.Source, fmt.Errorf("%s is not a regular file; name a file", clip(out.Text)))
+		} else if fi, err := os.Stat(filepath.Dir(r.call.Out)); err != nil || !fi.IsDir() {
+			r.problem(out.Source, fmt.Errorf("the directory of %s is not there; make it first", clip(out.Text)))
+		}
+		r.row("out", r.call.Out, out.Source)
+	}
+	if log := tiers.First(r.environment("OC_DELEGATE_USAGE_LOG", "CLAUDE_PLUGIN_OPTION_USAGE_LOG"), r.config.value(r.config.UsageLog)); log.Set() {
+		r.call.UsageLog = r.absolute(log.Text)
+		r.row("usage log", r.call.UsageLog, log.Source)
+	}
+}
+
+func (r *resolver) limits() {
+	f, req := r.flags, &r.call.Request
+	duration := func(name string, o Once, env []string, file, fallback string, zero bool) delegate.Duration {
+		v := tiers.First(r.flag(name, o), r.environment(env...), r.config.value(file), tiers.Value{Text: fallback, Source: "built in"})
+		d, err := parseDuration(v.Text, zero)
+		r.problem(v.Source, err)
+		r.row(name, v.Text, v.Source)
+		return delegate.Duration(d)
+	}
+	req.Timeout = duration("timeout", f.Timeout, []string{"OC_DELEGATE_TIMEOUT", "CLAUDE_PLUGIN_OPTION_TIMEOUT"}, r.config.Timeout, "10m", false)
+	req.Idle = duration("idle-timeout", f.IdleTimeout, nil, r.config.IdleTimeout, "0", true)
+	req.RetryLimit = duration("retry-limit", f.RetryLimit, nil, r.config.RetryLimit, "90s", false)
+	req.Grace = duration("grace", f.Grace, nil, r.config.Grace, "3s", true)
+
+	count := func(name string, o Once, env []string, file, fallback string, least int64) int64 {
+		v := tiers.First(r.flag(name, o), r.environment(env...), r.config.value(file), tiers.Value{Text: fallback, Source: "built in"})
+		n, err := parseCount(v.Text, least)
+		r.problem(v.Source, err)
+		r.row(name, v.Text, v.Source)
+		return n
+	}
+	req.MaxTokens = count("max-tokens", f.MaxTokens, nil, r.config.MaxTokens.String(), "0", 0)
+	r.call.WarnChars = count("warn-chars", Once{}, []string{"OC_DELEGATE_WARN_CHARS", "CLAUDE_PLUGIN_OPTION_DIGEST_WARN_CHARS"}, r.config.WarnChars.String(), "8000", 0)
+	limit := count("digest-limit", f.DigestLimit, nil, r.config.DigestLimit.String(), "4000", 500)
+	req.Digest, req.DigestLimit = f.Digest, int(min(limit, 1<<30))
+
+	cost := tiers.First(r.flag("max-cost", f.MaxCost), r.config.value(r.config.MaxCost.String()), tiers.Value{Text: "0", Source: "built in"})
+	usd, err := parseCost(cost.Text)
+	r.problem(cost.Source, err)
+	req.MaxCost = usd
+	r.row("max-cost", strconv.FormatFloat(usd, 'f', -1, 64), cost.Source)
+	req.Schema = 1
+}

@@ -1,0 +1,59 @@
+package call
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// parseDuration reads whole numbers of s, m or h, or plain seconds. It is stricter than Go's own form on purpose: "10ms"
+// or "1.5" for a run of an agent is a slip, not a wish.
+func parseDuration(text string, zero bool) (time.Duration, error) {
+	digits, unit := text, time.Second
+	if text != "" {
+		switch text[len(text)-1] {
+		case 's':
+			digits = text[:len(text)-1]
+		case 'm':
+			digits, unit = text[:len(text)-1], time.Minute
+		case 'h':
+			digits, unit = text[:len(text)-1], time.Hour
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	switch {
+	case err != nil && strings.Contains(err.Error(), "range"), err == nil && n > uint64(math.MaxInt64/unit):
+		return 0, fmt.Errorf("%q is too long; at most %dh", clip(text), math.MaxInt64/int64(time.Hour))
+	case err != nil:
+		return 0, fmt.Errorf("%q is no duration; write 300s, 10m, 2h or plain seconds", clip(text))
+	case n == 0 && !zero:
+		return 0, fmt.Errorf("%q ends the run before it starts; write 300s, 10m, 2h or plain seconds", clip(text))
+	}
+	return time.Duration(n) * unit, nil
+}
+
+func parseCost(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, fmt.Errorf("%q is no amount; write US dollars such as 0.25, or 0 for no cap", clip(text))
+	}
+	return v, nil
+}
+
+func parseCount(text string, least int64) (int64, error) {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < least {
+		return 0, fmt.Errorf("%q is no whole number of at least %d", clip(text), least)
+	}
+	return v, nil
+}
+
+// clip bounds a value that is quoted back to the caller.
+func clip(s string) string {
+	if len(s) > 80 {
+		return strings.ToValidUTF8(s[:80], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,96 @@
+package delegate
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"opencode-delegate/internal/digest"
+	"opencode-delegate/internal/event"
+	"opencode-delegate/internal/record"
+)
+
+// followUp bounds the one question for a missing digest: it is a small thing to ask.
+const followUp = 2 * time.Minute
+
+// contract is what a digest run adds to the prompt.
+func (r *run) contract() string {
+	if !r.plan.Request.Digest {
+		return ""
+	}
+	return "\n\n" + digest.Contract()
+}
+
+// answer settles the text, and the digest where one was asked for.
+func (r *run) answer(ctx context.Context, tr *event.Transcript, agent, tmp string) {
+	head, size, whole := r.evidence.text(tr.Answer())
+	r.res.Text, r.res.TextBytes, r.res.TextTruncated = head, size, !whole
+	if !r.plan.Request.Digest {
+		return
+	}
+	tail := r.evidence.tail(head, whole)
+	block, ok := digest.Parse(tail)
+	source := digest.FromWorker
+	if !ok && r.worst == nil {
+		if block, ok = r.askForDigest(ctx, agent, tmp); ok {
+			source = digest.Repaired
+		}
+	}
+	if !ok {
+		block = digest.Digest{Text: digest.Abridge(head, tail, size)}
+		source = digest.Extracted
+		if strings.TrimSpace(block.Text) == "" {
+			source = digest.FromNobody
+		}
+	}
+	r.digest, r.digestSource = block, source
+}
+
+// askForDigest asks once, in the same session, and with read-only permissions whatever the run was granted.
+func (r *run) askForDigest(ctx context.Context, agent, tmp string) (digest.Digest, bool) {
+	if r.res.Session == nil {
+		return digest.Digest{}, false
+	}
+	g, err := r.plan.cage.close(agent, tmp, false)
+	if err != nil {
+		r.note("the missing digest could not be asked for: %v", err)
+		return digest.Digest{}, false
+	}
+	a := r.plan.attempt(g, r.job.ID)
+	a.Session, a.Fork, a.Files = *r.res.Session, false, nil
+	a.Limits.Timeout = min(a.Limits.Timeout, followUp)
+	out, tr, err := r.carryOut(ctx, a, digest.Repair())
+	if err != nil {
+		r.note("the missing digest could not be asked for: %v", err)
+		return digest.Digest{}, false
+	}
+	r.attempted(out)
+	if out.Fault != nil {
+		r.note("the missing digest was asked for, in vain: %s", out.Fault.Reason)
+		return digest.Digest{}, false
+	}
+	var text strings.Builder
+	for _, t := range tr.Answer() {
+		text.WriteString(t.Head + "\n")
+	}
+	return digest.Parse(text.String())
+}
+
+// render makes the digest from what we know and what the worker said; ours wins.
+func (r *run) render() {
+	if !r.plan.Request.Digest {
+		return
+	}
+	res := &r.res
+	facts := digest.Facts{
+		Status: string(res.Status), Reason: res.Reason, Known: res.Changes.Known,
+		Commands: res.Commands.Run, Failed: res.Commands.Failed,
+		Verdict: res.Verification.Verdict, TextPath: r.job.Record.File(record.Text),
+	}
+	for _, c := range res.Changes.Files {
+		facts.Changes = append(facts.Changes, digest.Change{Path: c.Path, Kind: string(c.Kind)})
+	}
+	res.DigestSource = string(r.digestSource)
+	res.Digest = digest.Render(facts, r.digest, r.digestSource, r.plan.Request.DigestLimit)
+	res.Text = ""
+}

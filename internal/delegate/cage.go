@@ -1,0 +1,212 @@
+package delegate
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/opencode"
+	"opencode-delegate/internal/permission"
+	"opencode-delegate/internal/repocode"
+	"opencode-delegate/internal/sandbox"
+)
+
+// A cage is what holds a worker: permission rules above, the kernel's policy below.
+type cage struct {
+	request Request
+	host    Host
+	profile permission.Profile
+	dirs    sandbox.OpencodeDirs
+	support sandbox.Support
+	git     []string // git directories outside the project
+	top     string   // root of the repository, or the project directory
+}
+
+// The values of Result.Sandbox.
+const (
+	sandboxOn          = "landlock"
+	sandboxUnavailable = "unavailable"
+	sandboxOff         = "off"
+)
+
+// newCage looks at the machine and changes nothing.
+func newCage(req Request, host Host) (cage, error) {
+	profile, err := permission.Parse(req.Profile)
+	if err != nil {
+		return cage{}, err
+	}
+	dirs, err := sandbox.Dirs(host.Environ)
+	if err != nil {
+		return cage{}, err
+	}
+	c := cage{request: req, host: host, profile: profile, dirs: dirs, support: sandbox.Detect(host.getenv), top: req.Dir}
+	if gitDir, common, top, ok := repocode.Dirs(req.Dir); ok {
+		c.git = distinct(gitDir, common)
+		if top != "" {
+			c.top = top
+		}
+	}
+	return c, nil
+}
+
+func distinct(paths ...string) []string {
+	paths = slices.DeleteFunc(paths, func(p string) bool { return p == "" })
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// sandbox is the value of Result.Sandbox.
+func (c cage) sandbox() string {
+	switch {
+	case c.request.NoSandbox:
+		return sandboxOff
+	case c.support.OK():
+		return sandboxOn
+	}
+	return sandboxUnavailable
+}
+
+// check refuses what no cage can hold.
+func (c cage) check() error {
+	if c.profile.Writes() && !c.request.NoSandbox {
+		if err := sandbox.CheckDir(c.request.Dir, c.host.Home, c.host.StateRoot, c.dirs); err != nil {
+			return err
+		}
+	}
+	if c.sandbox() != sandboxOn && !c.request.TrustProject {
+		if plugins := c.plugins(); len(plugins) > 0 {
+			return fault.New(fault.Usage, "the repository brings an opencode plugin, %s, and without the sandbox its code could do anything", plugins[0]).
+				With("--trust-project runs it all the same")
+		}
+	}
+	return nil
+}
+
+// plugins are the files of the repository that opencode would load as code of its own, whatever its settings say.
+func (c cage) plugins() []string {
+	var found []string
+	for _, dir := range c.upward() {
+		for _, name := range []string{"plugin", "plugins"} {
+			files, _ := filepath.Glob(filepath.Join(escapeGlob(dir), ".opencode", name, "*"))
+			found = append(found, files...)
+		}
+	}
+	return found
+}
+
+// escapeGlob keeps the characters of a path from being a pattern.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `[`, `\[`, `*`, `\*`, `?`, `\?`).Replace(path)
+}
+
+// upward lists the directories from the project up to the root of its repository.
+func (c cage) upward() []string {
+	dirs := []string{c.request.Dir}
+	for dir := c.request.Dir; dir != c.top && strings.HasPrefix(dir, c.top); {
+		dir = filepath.Dir(dir)
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// instructions are the repository's AGENTS.md files, which opencode reads no more when its project configuration is off.
+func (c cage) instructions() []string {
+	var files []string
+	for _, dir := range c.upward() {
+		path := filepath.Join(dir, "AGENTS.md")
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+// A grip is the cage closed around one attempt.
+type grip struct {
+	agent string
+	auto  bool
+	env   []string // the worker's whole environment
+	add   []string // what of it is not the caller's
+	wrap  func(argv []string) (wrapped, env []string, err error)
+}
+
+// close builds the environment and the policy of an attempt. Without writes the attempt is read-only, whatever the
+// request grants. agent is a name that nobody else can know; tmp exists and is private to the run.
+func (c cage) close(agent, tmp string, writes bool) (grip, error) {
+	if c.sandbox() != sandboxOn {
+		return c.grip(agent, tmp, writes, nil)
+	}
+	policy, err := c.policy(c.request.Dir, tmp, writes)
+	if err != nil {
+		return grip{}, err
+	}
+	var outside []string
+	if writes {
+		outside = slices.DeleteFunc(slices.Clone(policy.Write), func(path string) bool {
+			return slices.Contains([]string{c.request.Dir, c.dirs.Data, c.dirs.State, c.dirs.Cache}, path)
+		})
+	}
+	g, err := c.grip(agent, tmp, writes, outside)
+	g.wrap = func(argv []string) ([]string, []string, error) { return policy.Command(c.host.Self, argv) }
+	return g, err
+}
+
+// grip is close without the kernel's part. outside are the directories beyond the project that the rules let through.
+func (c cage) grip(agent, tmp string, writes bool, outside []string) (grip, error) {
+	profile := c.profile
+	if !writes {
+		profile = permission.ReadOnly
+	}
+	g := grip{agent: agent, auto: writes}
+	if c.request.Agent != "" {
+		g.agent = c.request.Agent
+	}
+	opts := c.options(tmp)
+	opts.Config, opts.Permission = permission.Config(profile, []string{g.agent}, outside...), permission.Env(profile, outside...)
+	if files := c.instructions(); opts.NoProjectConfig && len(files) > 0 {
+		list, err := json.Marshal(map[string][]string{"instructions": files})
+		if err != nil {
+			return grip{}, err
+		}
+		if opts.Config, err = permission.Merge(list, opts.Config); err != nil {
+			return grip{}, err
+		}
+	}
+	var err error
+	if g.add, err = opencode.Additions(c.host.Environ, opts); err != nil {
+		return grip{}, err
+	}
+	g.env, err = opencode.Environ(c.host.Environ, opts)
+	return g, err
+}
+
+func (c cage) options(tmp string) opencode.EnvOptions {
+	return opencode.EnvOptions{
+		Dir: c.request.Dir, TmpDir: tmp, Keep: c.request.KeepEnv,
+		NoProjectConfig: c.sandbox() != sandboxOn,
+	}
+}
+
+func (c cage) policy(dir, tmp string, writes bool) (sandbox.Policy, error) {
+	run := sandbox.Run{
+		Home: c.host.Home, Dir: dir, Opencode: c.dirs, Tmp: tmp, StateRoot: c.host.StateRoot,
+		Environ: c.host.Environ, AllowRead: c.request.AllowRead,
+	}
+	if !writes {
+		return run.ReadOnly()
+	}
+	run.Git, run.AllowWrite = c.git, c.request.AllowWrite
+	return run.Writing()
+}
+
+func (h Host) getenv(name string) string {
+	for i := len(h.Environ) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(h.Environ[i], "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}

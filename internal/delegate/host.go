@@ -1,0 +1,47 @@
+package delegate
+
+import (
+	"regexp"
+	"time"
+
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/record"
+	"opencode-delegate/internal/redact"
+)
+
+// A Host is what a delegation finds around it. Everything that a run takes from the machine goes through here.
+type Host struct {
+	Self    string   // absolute path of this binary, which is also guardian and cage
+	Environ []string // the caller's
+	Home    string
+	Cwd     string // the caller's directory
+	Secrets *redact.Set
+	Now     func() time.Time
+
+	Opencode       string // the program that the caller named; empty = search
+	OpencodeSource string // where the name came from
+
+	StateRoot string // our records: never writable for a worker
+	CacheDir  string // facts about programs; empty = none kept
+
+	SessionKnown bool // our records have the request's session in this very directory
+}
+
+// A Job is the record that a run writes into, and who wants to hear of it.
+type Job struct {
+	ID      string
+	Record  record.Dir
+	Session func(id string) // as soon as the session has a name; never nil
+	Watch   func(Progress)  // never nil
+}
+
+var sessionForm = regexp.MustCompile(`^ses_[A-Za-z0-9]{1,64}$`)
+
+// CheckSession reports whether an id can be one of opencode's sessions. Another one is a fault NOT_FOUND: no such
+// session can exist.
+func CheckSession(id string) error {
+	if !sessionForm.MatchString(id) {
+		return fault.New(fault.NotFound, "no session %.80q; an id looks like ses_dd7fb1c98ffeoCOy6oYOvStGCp", id)
+	}
+	return nil
+}

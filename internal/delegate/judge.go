@@ -1,0 +1,138 @@
+package delegate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"opencode-delegate/internal/event"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/record"
+	"opencode-delegate/internal/repocode"
+	"opencode-delegate/internal/tree"
+)
+
+// lookTime bounds one look at the tree: a verdict on changes is worth waiting for, but not for ever.
+const lookTime = 60 * time.Second
+
+// A view is what the repository looked like before the run.
+type view struct {
+	tree *tree.Snapshot
+	code *repocode.State
+	err  error // why the tree is not known
+}
+
+// look takes the fingerprint of the tree and of the repository's code.
+func (r *run) look(ctx context.Context) (view, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	var v view
+	var err error
+	if v.code, err = repocode.Capture(ctx, r.plan.Request.Dir, r.plan.codeOptions()); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return v, cause
+		}
+		return v, fault.New(fault.RunFailed, "the repository cannot be guarded: %w", err)
+	}
+	v.tree, v.err = tree.Take(ctx, r.plan.Request.Dir, tree.Options{})
+	return v, nil
+}
+
+func (p *Plan) codeOptions() repocode.Options {
+	return repocode.Options{Home: p.host.Home, UserConfig: repocode.UserConfig(p.host.Home, p.host.getenv)}
+}
+
+// lookAgain compares with the view from before. The repository's code comes first: no git command of ours may run what
+// the worker has configured.
+func (r *run) lookAgain(ctx context.Context, before view) error {
+	// The caller's order to stop must not keep us from seeing what was done.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer cancel()
+	if err := r.guard(ctx, before); err != nil {
+		return err
+	}
+	r.res.Changes = tree.Changes{Reason: "the tree could not be read before the run"}
+	if before.err != nil {
+		r.note("changed files are not known: %v", before.err)
+		return nil
+	}
+	after, err := tree.Take(ctx, r.plan.Request.Dir, tree.Options{Since: before.tree})
+	if err != nil {
+		r.res.Changes.Reason = "the tree could not be read after the run"
+		r.note("changed files are not known: %v", err)
+		return nil
+	}
+	r.res.Changes = tree.Compare(ctx, before.tree, after)
+	if !r.res.Changes.Known {
+		r.note("changed files are not known: %s", r.res.Changes.Reason)
+	}
+	return nil
+}
+
+// guard puts back what makes git run programs.
+func (r *run) guard(ctx context.Context, before view) error {
+	if r.plan.Request.AllowGitConfig {
+		return nil
+	}
+	violations, err := repocode.Check(ctx, before.code, r.job.Record.File(record.Kept))
+	for _, v := range violations {
+		r.res.Violations = append(r.res.Violations, Violation{What: v.What, Kept: v.Kept})
+	}
+	if n := len(violations); n > 0 {
+		f := fault.New(fault.WriteViolation, "the worker changed code that git would run: %s", plain.Line(violations[0].What, 160))
+		if n > 1 {
+			f.Reason += fmt.Sprintf(" and %d more", n-1)
+		}
+		r.against(f.With("it was put back; the worker's version is in "+r.job.Record.File(record.Kept), "--allow-git-config permits such a change"))
+	}
+	if err != nil {
+		r.against(fault.New(fault.WriteViolation, "the repository's hooks and configuration could not be checked: %w", err))
+	}
+	return nil
+}
+
+// judge lets the tree speak: a read-only run that changed something, a writing run that changed nothing.
+func (r *run) judge(tr *event.Transcript) {
+	changes := &r.res.Changes
+	writes := r.plan.cage.profile.Writes()
+	switch {
+	case !changes.Known:
+	case !writes && r.res.Sandbox == sandboxOn:
+		// The kernel has closed every file to the worker, so that another hand has changed their content; modes it leaves open.
+		modes := changes.Files[:0:0]
+		for _, f := range changes.Files {
+			if f.Kind == tree.Mode {
+				modes = append(modes, f)
+			}
+		}
+		if n := len(changes.Files) - len(modes); n > 0 {
+			r.note("%d file(s) were changed by somebody else meanwhile", n)
+		}
+		if len(modes) > 0 {
+			r.note("the mode of %s was changed; the sandbox leaves modes open", modes[0].Path)
+		}
+		*changes = tree.Changes{Known: true, Files: modes}
+	case !writes && len(changes.Files) > 0:
+		r.against(fault.New(fault.WriteViolation, "a read-only run changed %s", name(changes.Files)))
+	case writes && len(changes.Files) == 0 && r.worst == nil && !r.plan.Request.AllowNoChanges:
+		r.against(fault.New(fault.NoChanges, "the worker reports success, and no file has changed").
+			With("say in the task which file has to change; --allow-no-changes accepts a run without a change"))
+	}
+	if r.worst == nil && tr.FailedCommands() > 0 {
+		r.note("%d of the worker's %d commands failed", tr.FailedCommands(), tr.Commands())
+	}
+}
+
+// name is the first of some changed files, and how many more there are.
+func name(files []tree.Change) string {
+	s := plain.Line(files[0].Path, 120)
+	if n := len(files); n > 1 {
+		s += fmt.Sprintf(" and %d more", n-1)
+	}
+	return s
+}
+
+// reason is one line of at most 300 code points.
+func reason(s string) string { return plain.Line(strings.TrimSpace(s), 300) }

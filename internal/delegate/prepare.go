@@ -1,0 +1,213 @@
+package delegate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/opencode"
+	"opencode-delegate/internal/permission"
+	"opencode-delegate/internal/proc"
+)
+
+// A Plan is a request that has passed every check which needs no record: what is left is to run it.
+type Plan struct {
+	Request Request
+	host    Host
+	cage    cage
+	binary  opencode.Binary
+}
+
+// Now is the plan's clock.
+func (p *Plan) Now() time.Time { return p.host.Now() }
+
+// Prepare makes every check after which a call can still be refused: USAGE, NOT_FOUND and OPENCODE_MISSING come from
+// here, and nothing has been delegated then. A warm call starts no process here; a binary that is seen for the first time, an
+// agent, a session that our records do not know and a cost cap ask opencode once each.
+func Prepare(ctx context.Context, req Request, host Host) (*Plan, error) {
+	c, err := newCage(req, host)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	path, err := opencode.Find(opencode.FindOptions{
+		Explicit: host.Opencode, Source: host.OpencodeSource, Dir: host.Cwd, Getenv: host.getenv, Self: host.Self,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.dirs.Ensure(); err != nil {
+		return nil, fault.New(fault.Usage, "%w", err)
+	}
+	p := &Plan{Request: req, host: host, cage: c}
+	if p.binary, err = opencode.Probe(ctx, path, host.CacheDir, p.query); err != nil {
+		return nil, err
+	}
+	if err := p.checkAgent(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.checkSession(ctx); err != nil {
+		return nil, err
+	}
+	return p, p.checkPrice(ctx)
+}
+
+func (p *Plan) checkAgent(ctx context.Context) error {
+	if p.Request.Agent == "" {
+		return nil
+	}
+	return opencode.CheckAgent(ctx, p.query, p.binary, p.Request.Dir, p.Request.Agent)
+}
+
+func (p *Plan) checkSession(ctx context.Context) error {
+	if p.Request.Session == "" || p.host.SessionKnown {
+		return nil
+	}
+	if err := CheckSession(p.Request.Session); err != nil {
+		return err
+	}
+	dir, err := opencode.SessionDir(ctx, p.query, p.binary, p.Request.Session)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if dir != p.Request.Dir {
+		return fault.New(fault.NotFound, "session %s belongs to %s, not to %s", p.Request.Session, dir, p.Request.Dir).
+			With("--dir " + dir + " goes on in it")
+	}
+	return nil
+}
+
+// checkPrice refuses a cost cap that could never act: opencode reports a cost of 0 for a model without a price.
+func (p *Plan) checkPrice(ctx context.Context) error {
+	if p.Request.MaxCost == 0 || p.Request.MaxTokens > 0 {
+		return nil
+	}
+	price, _, err := opencode.ModelPrice(ctx, p.query, p.binary, p.Request.Dir, p.Request.Model, p.host.CacheDir, p.Now())
+	if err != nil {
+		return err
+	}
+	if !price.Known() {
+		return fault.New(fault.Usage, "--max-cost cannot hold: opencode knows no price for %s", p.Request.Model).
+			With("cap the tokens instead: --max-tokens N")
+	}
+	return nil
+}
+
+// queryTime bounds one question to opencode. A cold start on a busy machine takes most of it.
+const queryTime = 60 * time.Second
+
+// query asks opencode something: read-only, in an empty directory unless the question is about the project.
+func (p *Plan) query(ctx context.Context, q opencode.Query) (opencode.Reply, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, fmt.Errorf("no answer within %s", queryTime))
+	defer cancel()
+	tmp, err := os.MkdirTemp("", "oc-delegate-query-*")
+	if err != nil {
+		return opencode.Reply{}, err
+	}
+	defer os.RemoveAll(tmp)
+	own, empty := filepath.Join(tmp, "tmp"), filepath.Join(tmp, "empty")
+	for _, d := range []string{own, empty} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return opencode.Reply{}, err
+		}
+	}
+	opts := p.cage.options(own)
+	if q.Dir == "" {
+		q.Dir = empty
+	}
+	opts.Dir = q.Dir
+	env, err := opencode.Environ(p.host.Environ, opts)
+	if err != nil {
+		return opencode.Reply{}, err
+	}
+	argv := q.Argv
+	if p.cage.sandbox() == sandboxOn {
+		policy, err := p.cage.policy(q.Dir, own, false)
+		if err != nil {
+			return opencode.Reply{}, err
+		}
+		wrapped, add, err := policy.Command(p.host.Self, argv)
+		if err != nil {
+			return opencode.Reply{}, err
+		}
+		argv, env = wrapped, append(env, add...)
+	}
+	child, err := proc.Start(ctx, proc.Command{
+		Argv: argv, Dir: q.Dir, Env: env, Marker: "query-" + filepath.Base(tmp), Grace: time.Second,
+	})
+	if err != nil {
+		return opencode.Reply{}, err
+	}
+	return collect(ctx, child)
+}
+
+// collect reads both outputs of a question to their bounded ends.
+func collect(ctx context.Context, child *proc.Process) (opencode.Reply, error) {
+	var r opencode.Reply
+	errs := make(chan []byte, 1)
+	go func() { errs <- bounded(child.Stderr) }()
+	r.Stdout = bounded(child.Stdout)
+	r.Stderr = <-errs
+	exit := child.Wait()
+	r.Code = exit.Code
+	if cause := context.Cause(ctx); cause != nil {
+		return r, cause
+	}
+	return r, nil
+}
+
+// A Command is what would be run, for --print-command.
+type Command struct {
+	Argv    []string
+	Set     []string // entries that are added to the environment
+	Unset   []string // names that are taken out of it
+	Sandbox string
+}
+
+// Dry builds the command of a request and starts nothing; opencode need not be there.
+func Dry(req Request, host Host) (Command, error) {
+	c, err := newCage(req, host)
+	if err != nil {
+		return Command{}, err
+	}
+	if err := c.check(); err != nil {
+		return Command{}, err
+	}
+	path, err := opencode.Find(opencode.FindOptions{
+		Explicit: host.Opencode, Source: host.OpencodeSource, Dir: host.Cwd, Getenv: host.getenv, Self: host.Self,
+	})
+	if err != nil {
+		path = "opencode"
+	}
+	p := &Plan{Request: req, host: host, cage: c, binary: opencode.Binary{Path: path, Version: "", Abilities: opencode.AllAbilities()}}
+	// The kernel's policy needs directories that only a run makes.
+	g, err := c.grip(permission.AgentName("<id>"), "<private directory>", c.profile.Writes(), nil)
+	if err != nil {
+		return Command{}, err
+	}
+	argv, _, err := p.attempt(g, "<id>").Argv()
+	if err != nil {
+		return Command{}, err
+	}
+	kept := map[string]bool{}
+	for _, kv := range g.env {
+		name, _, _ := strings.Cut(kv, "=")
+		kept[name] = true
+	}
+	cmd := Command{Argv: argv, Set: g.add, Sandbox: c.sandbox()}
+	for _, kv := range host.Environ {
+		if name, _, _ := strings.Cut(kv, "="); name != "" && !kept[name] {
+			cmd.Unset = append(cmd.Unset, name)
+		}
+	}
+	return cmd, nil
+}

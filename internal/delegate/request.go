@@ -1,0 +1,60 @@
+// Package delegate is the use case: it turns a [Request] into a [Result] through the real opencode.
+//
+// The order of the steps is the package's whole knowledge: look at the repository, build the cage, run the worker,
+// look again, ask for a missing digest, judge, write down. The verdict comes from evidence; the worker's prose
+// is only ever shown.
+package delegate
+
+import "time"
+
+// A Request is what is delegated: a plain value, written to request.json. The prompt travels beside it.
+type Request struct {
+	Schema int `json:"schema"` // 1
+
+	Dir         string `json:"dir"` // absolute, symbolic links resolved
+	Tier        string `json:"tier,omitempty"`
+	Model       string `json:"model"` // provider/model
+	ModelSource string `json:"model_source"`
+	Variant     string `json:"variant,omitempty"`
+	Agent       string `json:"agent,omitempty"`
+	Title       string `json:"title,omitempty"`
+	Profile     string `json:"profile"` // read-only, standard, trusted-test, full-trusted
+
+	Session string   `json:"session,omitempty"` // continue this one
+	Fork    bool     `json:"fork,omitempty"`    // … as a copy
+	Files   []string `json:"files,omitempty"`   // attachments, absolute
+
+	Digest      bool `json:"digest,omitempty"`
+	DigestLimit int  `json:"digest_limit,omitempty"` // code points
+
+	Timeout    Duration `json:"timeout"`      // of one attempt
+	Idle       Duration `json:"idle_timeout"` // 0 = off
+	Grace      Duration `json:"grace"`
+	RetryLimit Duration `json:"retry_limit"`
+	MaxCost    float64  `json:"max_cost,omitempty"`   // USD; 0 = off
+	MaxTokens  int64    `json:"max_tokens,omitempty"` // 0 = off
+
+	AllowRead      []string `json:"allow_read,omitempty"`
+	AllowWrite     []string `json:"allow_write,omitempty"`
+	NoSandbox      bool     `json:"no_sandbox,omitempty"`
+	TrustProject   bool     `json:"trust_project,omitempty"`
+	KeepEnv        []string `json:"keep_env,omitempty"`
+	AllowNoChanges bool     `json:"allow_no_changes,omitempty"`
+	AllowGitConfig bool     `json:"allow_git_config,omitempty"`
+
+	Caller string `json:"caller"`
+}
+
+// A Duration is a time.Duration that JSON shows as text, such as "10m0s".
+type Duration time.Duration
+
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// String is the duration as a person writes it.
+func (d Duration) String() string { return time.Duration(d).String() }

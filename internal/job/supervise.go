@@ -1,0 +1,49 @@
+package job
+
+import (
+	"context"
+	"errors"
+
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/plain"
+)
+
+// taskLimit is the number of code points of a prompt that state.json shows.
+const taskLimit = 200
+
+// Run carries out a prepared delegation under a record of its own and holds its lease meanwhile.
+//
+// The result stands whatever happens to the record; an error tells that the record is missing or not complete. A
+// fault USAGE among it means that nothing was started.
+func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt string, watch func(delegate.Progress)) (delegate.Result, error) {
+	req := plan.Request
+	now := plan.Now()
+	j, err := s.Create(State{
+		Caller: req.Caller, Dir: req.Dir, Session: req.Session, Tier: req.Tier, Model: req.Model, Task: plain.Line(prompt, taskLimit),
+	}, req, []byte(prompt), now)
+	if err != nil {
+		return delegate.Result{}, err
+	}
+	uerr := j.Update(func(st *State) { st.State, st.StartedAt = Running, &now })
+	res, eerr := plan.Run(ctx, prompt, delegate.Job{
+		ID:     j.state.ID,
+		Record: j.Record,
+		// The session is written down as soon as it has a name: whoever finds the record of a killed run can go on in it.
+		Session: func(id string) {
+			if id != j.state.Session {
+				uerr = errors.Join(uerr, j.Update(func(st *State) { st.Session = id }))
+			}
+		},
+		Watch: watch,
+	})
+	ferr := j.Finish(res, res.Status, res.EndedAt, func(st *State) {
+		if res.Session != nil {
+			st.Session = *res.Session
+		}
+		st.Model, st.Dead = res.Model, res.SessionDead
+		if res.Usage != nil {
+			st.CostUSD = res.Usage.CostUSD
+		}
+	})
+	return res, errors.Join(uerr, eerr, ferr)
+}

@@ -1,0 +1,99 @@
+// Package record is the directory of one job: the names of its files, and how they are written.
+//
+// A directory is 0700 and a file 0600, whatever the umask; a file is replaced in one step or appended to. Secrets
+// leave everything that is written here except the prompt, which a later run needs as it was. Nothing is ever deleted.
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"opencode-delegate/internal/atomicfile"
+	"opencode-delegate/internal/redact"
+)
+
+// The files of a record. Further ones may come.
+const (
+	Request = "request.json"
+	Prompt  = "prompt.md"
+	State   = "state.json"
+	Events  = "events.jsonl" // as received but for secrets
+	Stderr  = "stderr.log"   // bounded
+	Text    = "result.md"    // the whole text of the worker's answer
+	Result  = "result.json"
+	Lease   = "lease"
+	Kept    = "kept" // directory: the worker's version of what was put back
+	// Tmp is a directory: the worker's TMPDIR. It goes with the run.
+	Tmp = "tmp"
+)
+
+// A Dir is the record of one job.
+type Dir struct {
+	path string
+	set  *redact.Set
+}
+
+// Open returns the record at an absolute path; nothing is read or made.
+func Open(path string, set *redact.Set) Dir { return Dir{path, set} }
+
+// Path is the absolute path of the record.
+func (d Dir) Path() string { return d.path }
+
+// File is the absolute path of one of its files.
+func (d Dir) File(name string) string { return filepath.Join(d.path, name) }
+
+// Create makes a file for appending and for reading back.
+func (d Dir) Create(name string) (*os.File, error) {
+	f, err := os.OpenFile(d.File(name), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(0o600); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// MakeDir makes a directory of the record, 0700.
+func (d Dir) MakeDir(name string) (string, error) {
+	path := d.File(name)
+	if err := os.Mkdir(path, 0o700); err != nil && !os.IsExist(err) {
+		return "", err
+	}
+	return path, os.Chmod(path, 0o700)
+}
+
+// WriteExact replaces a file with data as it is.
+func (d Dir) WriteExact(name string, data []byte) error {
+	return atomicfile.Write(d.File(name), data, 0o600)
+}
+
+// WriteJSON replaces a file with v as JSON, its secrets redacted.
+func (d Dir) WriteJSON(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return d.WriteExact(name, append(d.set.JSON().Bytes(data), '\n'))
+}
+
+// Read returns a file of at most limit bytes; a larger one is an error, since a record is untrusted input.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("read %s: larger than %d bytes", path, limit)
+	}
+	return data, nil
+}
