@@ -141,7 +141,7 @@ func (f *finding) config(after *State) bool {
 }
 
 // guarded reports whether a key may not become what it is. core.worktree is how a submodule or a linked repository finds its
-// files: a new one may point into the tree of the run.
+// files: a new one may point into the tree of the run, and one that goes away leads nowhere.
 func guarded(key string, is []gitconfig.Entry, b, a item, path string, after *State) bool {
 	if key == "core.worktree" {
 		for _, e := range is {
@@ -153,7 +153,7 @@ func guarded(key string, is []gitconfig.Entry, b, a item, path string, after *St
 				return true
 			}
 		}
-		return len(is) == 0
+		return false
 	}
 	if isCode(key, "") {
 		return true

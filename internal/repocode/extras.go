@@ -90,7 +90,7 @@ func (s *scanner) findIn(path string, text []byte, tops []string, depth int, see
 			}
 		case e.Key == "core.hookspath":
 			for _, top := range tops {
-				if dir, ok := s.absolute(top, e.Value); ok && !s.gitDirs[filepath.Dir(dir)] {
+				if dir, ok := s.absolute(top, e.Value); ok {
 					s.mark(&s.extras.hookDirs, dir)
 				}
 			}

@@ -88,14 +88,13 @@ var transport = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 func isCode(key, value string) bool {
 	section, _, variable := gitconfig.Split(key)
 	value = strings.TrimSpace(value)
-	if strings.HasPrefix(value, "!") || strings.HasPrefix(value, "ext::") || strings.HasPrefix(value, "fd::") {
+	switch {
+	case strings.HasPrefix(value, "ext::"), strings.HasPrefix(value, "fd::"):
 		return true
-	}
-	switch section {
-	case "branch", "remote", "submodule", "checkout", "clone":
-		if transport.MatchString(value) || strings.HasPrefix(value, "-") {
-			return true
-		}
+	case section == "submodule" && strings.HasPrefix(value, "!"): // submodule.<name>.update
+		return true
+	case listed("url pushurl remote pushremote pushdefault", variable) && (transport.MatchString(value) || strings.HasPrefix(value, "-")):
+		return true
 	}
 	r, known := sections[section]
 	switch {

@@ -59,7 +59,7 @@ func (m *mender) mend(f finding) (kept string, err error) {
 		err = writeFile(f.path, f.before.text, f.before.mode)
 	case f.before.form == symlink:
 		err = os.Symlink(string(f.before.text), f.path)
-	case f.before.form == directory:
+	case f.before.form == directory && f.before.kind != kindGit: // a repository without its objects would be none
 		err = os.Mkdir(f.path, 0o755)
 	}
 	if err != nil {
