@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,24 +23,6 @@ echo >>READY; while :; do sleep 0.05; done; : TOKEN`
 
 const escaped = 6
 
-// escaping starts the script and waits until it is complete.
-func escaping(t *testing.T, start func(tr *trial, script string)) *trial {
-	t.Helper()
-	ready := t.TempDir() + "/ready"
-	tr := newTrial(t)
-	start(tr, strings.ReplaceAll(escape, "READY", ready))
-	until(t, settle, func() bool {
-		b, _ := os.ReadFile(ready)
-		return len(b) >= escaped
-	}, func() string { return fmt.Sprintf("the tree does not grow: %v", tr.left()) })
-	return tr
-}
-
-func startEscape(t *testing.T) *trial {
-	t.Helper()
-	return escaping(t, func(tr *trial, script string) { tr.start(context.Background(), tr.command(script)) })
-}
-
 // A tool is another process that runs a script; it can be killed.
 type tool struct {
 	cmd             *exec.Cmd
@@ -56,7 +37,7 @@ func startTool(t *testing.T, tr *trial, script string) *tool {
 	}
 	// The tool's own command line must not hold the token: it is not a part of the tree.
 	cmd := exec.Command(exe, "tool", tr.marker, "eval \"$SCRIPT\"; : ")
-	cmd.Env = append(os.Environ(), "SCRIPT="+strings.ReplaceAll(script, "TOKEN", tr.token))
+	cmd.Env = append(os.Environ(), "SCRIPT="+tr.command(script).Argv[2])
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +65,9 @@ func gone(pid int) bool {
 }
 
 func TestToolIsKilled(t *testing.T) {
-	var to *tool
-	tr := escaping(t, func(tr *trial, script string) { to = startTool(t, tr, script) })
+	tr := newTrial(t)
+	to := startTool(t, tr, escape)
+	tr.awaitReady(escaped)
 	if err := to.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +113,7 @@ func TestToolAndGuardianAreKilledAtOnce(t *testing.T) {
 }
 
 func TestGuardianIsKilled(t *testing.T) {
-	tr := startEscape(t)
+	tr := script(t, escape).awaitReady(escaped)
 	if err := syscall.Kill(tr.guardian(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +130,7 @@ func TestGuardianIsKilled(t *testing.T) {
 // Dead at the same moment as a Stop, before it or after.
 func TestGuardianIsKilledDuringStop(t *testing.T) {
 	for _, after := range []time.Duration{-5, 0, 1, 5, 50} {
-		tr := startEscape(t)
+		tr := script(t, escape).awaitReady(escaped)
 		keeper := tr.guardian()
 		if after >= 0 {
 			tr.Stop()
@@ -168,7 +150,7 @@ func TestGuardianIsKilledDuringStop(t *testing.T) {
 func TestGuardianIsStopped(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprintf("again=%t", again), func(t *testing.T) {
-			tr := startEscape(t)
+			tr := script(t, escape).awaitReady(escaped)
 			keeper := tr.guardian()
 			stop := func() error { return syscall.Kill(keeper, syscall.SIGSTOP) }
 			if err := stop(); err != nil {

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
@@ -35,105 +31,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// roles are the children that a shell cannot play: the test binary again, with a role as its first argument.
-var roles = map[string]func(args []string){
-	"descriptors": playDescriptors,
-	"eater":       playEater,
-	"flood":       playFlood,
-	"headless":    playHeadless,
-	"polite":      playPolite,
-	"tool":        playTool,
-}
-
-// playDescriptors prints each open descriptor with its status flags.
-func playDescriptors([]string) {
-	names, _ := filepath.Glob("/proc/self/fd/*")
-	for _, name := range names {
-		fd, _ := strconv.Atoi(filepath.Base(name))
-		to, err := os.Readlink(name)
-		if err != nil || strings.HasPrefix(to, "anon_inode:") || strings.HasPrefix(to, "/proc/") || strings.HasPrefix(to, "/sys/") {
-			continue // of this Go program itself
-		}
-		flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-		fmt.Printf("%d %s nonblock=%t\n", fd, strings.TrimRight(to, "0123456789[]:"), flags&unix.O_NONBLOCK != 0)
-	}
-}
-
-// playEater holds so many MiB and burns CPU for so many milliseconds.
-func playEater(args []string) {
-	mib, _ := strconv.Atoi(args[0])
-	ms, _ := strconv.Atoi(args[1])
-	b := bytes.Repeat([]byte{1}, mib<<20)
-	for end := time.Now().Add(time.Duration(ms) * time.Millisecond); time.Now().Before(end); {
-		b[len(b)/2]++
-	}
-	runtime.KeepAlive(b)
-}
-
-// playFlood writes so many bytes to both outputs, and ends while the last of them are in the pipe.
-func playFlood(args []string) {
-	n, _ := strconv.ParseInt(args[0], 10, 64)
-	_, _ = io.CopyN(os.Stdout, &pattern{}, n)
-	_, _ = io.CopyN(os.Stderr, &pattern{}, n)
-}
-
-// pattern is an endless source that a lost or doubled block would disturb.
-type pattern struct{ at int }
-
-func (s *pattern) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte('a' + s.at%23)
-		s.at++
-	}
-	return len(p), nil
-}
-
-// playHeadless ends its main thread and runs on in another: the kernel shows it as a zombie.
-func playHeadless([]string) {
-	// TestMain runs on the main thread only by chance, so look for it.
-	for range 100 {
-		left := make(chan bool)
-		go func() {
-			runtime.LockOSThread()
-			if unix.Gettid() == os.Getpid() {
-				left <- true
-				_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
-			}
-			left <- false
-			select {}
-		}()
-		if <-left {
-			fmt.Println("ready")
-			select {}
-		}
-	}
-}
-
-// playPolite says when it is ready and when TERM reaches it, in nanoseconds of the wall clock, and ends by it.
-func playPolite([]string) {
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGTERM)
-	fmt.Println("ready")
-	<-c
-	fmt.Println(time.Now().UnixNano())
-}
-
-// playTool is a tool that runs a shell script with a marker, tells the pids of its guardian and child, and waits.
-func playTool(args []string) {
-	p, err := Start(context.Background(), Command{
-		Argv: []string{"/bin/sh", "-c", args[1]}, Dir: "/", Env: os.Environ(), Marker: args[0], Grace: 3 * time.Second,
-	})
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	go func() { _, _ = io.Copy(os.Stdout, p.Stdout) }()
-	go func() { _, _ = io.Copy(os.Stdout, p.Stderr) }()
-	e, _ := look(p.PID())
-	fmt.Println("tool", e.ppid, e.pid)
-	p.Wait()
-}
-
 var counter atomic.Int64
 
 // A trial is one run in a test. Token is a number, so that it can stand in the arguments of sleep, and is in the command line
@@ -143,19 +40,21 @@ type trial struct {
 	keeper         int // the pid of the guardian
 	t              *testing.T
 	token, marker  string
+	file           string // READY: each line in it is a process that is what it is to be
 	stdout, stderr chan []byte
 }
 
 func newTrial(t *testing.T) *trial {
 	t.Helper()
 	n := fmt.Sprintf("%d%04d", os.Getpid(), counter.Add(1))
-	return &trial{t: t, token: "7" + n, marker: "trial-" + n, stdout: make(chan []byte, 1), stderr: make(chan []byte, 1)}
+	return &trial{t: t, file: t.TempDir() + "/ready", token: "7" + n, marker: "trial-" + n, stdout: make(chan []byte, 1), stderr: make(chan []byte, 1)}
 }
 
-// command runs a script in which TOKEN stands for the token. A script without it is not found when it is left over.
+// command runs a script in which TOKEN stands for the token, and READY for a file to which a process that is ready adds a line.
+// A script without TOKEN is not found when it is left over.
 func (tr *trial) command(script string) Command {
 	return Command{
-		Argv: []string{"/bin/sh", "-c", strings.ReplaceAll(script, "TOKEN", tr.token)},
+		Argv: []string{"/bin/sh", "-c", strings.NewReplacer("TOKEN", tr.token, "READY", tr.file).Replace(script)},
 		Dir:  "/", Env: os.Environ(), Marker: tr.marker, Grace: 300 * time.Millisecond,
 	}
 }
@@ -220,6 +119,16 @@ func (tr *trial) await(n int) {
 	until(tr.t, settle, func() bool { return len(tr.left()) >= n }, func() string {
 		return fmt.Sprintf("%d processes, want %d: %v", len(tr.left()), n, tr.left())
 	})
+}
+
+// awaitReady waits until n processes are.
+func (tr *trial) awaitReady(n int) *trial {
+	tr.t.Helper()
+	until(tr.t, settle, func() bool {
+		b, _ := os.ReadFile(tr.file)
+		return bytes.Count(b, []byte("\n")) >= n
+	}, func() string { return fmt.Sprintf("not %d processes are ready: %v", n, tr.left()) })
+	return tr
 }
 
 // left lists what lives of the trial, by command line and by environment, read without the code under test.

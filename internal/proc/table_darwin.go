@@ -164,3 +164,6 @@ func closeOnExecFrom(first int) error {
 
 // maxRSS: the kernel counts in bytes.
 func maxRSS(ru *syscall.Rusage) int64 { return ru.Maxrss }
+
+// enlarge: the kernel sizes pipes by their use, up to 64 KiB.
+func enlarge(*os.File) {}

@@ -3,12 +3,9 @@ package proc
 import (
 	"bytes"
 	"errors"
-	"math"
 	"os"
-	"slices"
 	"strconv"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -142,49 +139,6 @@ func (id identity) signal(sig syscall.Signal) error {
 	return syscall.Kill(id.pid, sig)
 }
 
-// hunt kills the children of parent that are of its kind as soon as it sees them, for the time d or until it has seen
-// none for a while, and reports whether there were any. A process that starts its successor and ends lives for less than a walk
-// of /proc; the list of one process's children is read in microseconds. Without it (CONFIG_PROC_CHILDREN) there is no hunt.
-func hunt(parent int, d time.Duration, mine func(entry) bool) (any bool) {
-	list, row := make([]byte, 8192), make([]byte, 1024)
-	for end, idle := time.Now().Add(d), 0; idle < 10 && time.Now().Before(end); idle++ {
-		for _, pid := range children(parent, list) {
-			fd, err := unix.PidfdOpen(pid, 0)
-			if err != nil {
-				continue
-			}
-			// The descriptor is held: what is read now is of the same process, or it is dead.
-			if e, ok := readEntry(strconv.Itoa(pid), row); ok && !e.dead && e.ppid == parent && mine(e) {
-				_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-				any, idle = true, 0
-			}
-			unix.Close(fd)
-		}
-	}
-	return any
-}
-
-// children lists, of all threads of a process, the direct children, the dead ones too; as many as fit into buf.
-func children(pid int, buf []byte) []int {
-	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil
-	}
-	threads, _ := d.Readdirnames(-1)
-	d.Close()
-	var pids []int
-	for _, tid := range threads {
-		n, _ := readFile(dir+tid+"/children", buf)
-		for _, f := range bytes.Fields(buf[:n]) {
-			if p, err := strconv.Atoi(string(f)); err == nil {
-				pids = append(pids, p)
-			}
-		}
-	}
-	return pids
-}
-
 // marked returns a test for one marker. Environments of other users cannot be read and do not carry it.
 func marked(marker string) func(entry) bool {
 	want := []byte(MarkerEnv + "=" + marker)
@@ -224,83 +178,3 @@ func nameOf(pid int) string {
 	}
 	return "[" + printable([]byte(commOf(pid))) + "]"
 }
-
-// guardianName is what is shown of a guardian where arguments are not, at most 15 bytes; started from /proc/self/exe it
-// would be "exe".
-const guardianName = "oc-guardian"
-
-func nameGuardian() { _ = os.WriteFile("/proc/self/comm", []byte(guardianName), 0) }
-
-// adoptedBy tells which children of self came by the death of a guardian. The guardian's session is not ours, and nobody can
-// join another session; so a child of ours in our session was started by us. One that leads a session may be a daemon
-// of the tree, or another guardian or supervisor, which run our own binary.
-func adoptedBy(self int) func(entry) bool {
-	own, ok := look(self)
-	exe, err := os.Stat("/proc/self/exe")
-	ours := []string{guardianName, "exe", commOf(self)}
-	return func(e entry) bool {
-		if !ok || err != nil || e.sid == own.sid {
-			return false
-		}
-		if e.sid != e.pid {
-			return true
-		}
-		if e.dead { // its binary is no longer told, only its name
-			return !slices.Contains(ours, commOf(e.pid))
-		}
-		theirs, err := os.Stat("/proc/" + strconv.Itoa(e.pid) + "/exe")
-		return err == nil && !os.SameFile(exe, theirs)
-	}
-}
-
-func commOf(pid int) string {
-	buf := make([]byte, 64)
-	n, _ := readFile("/proc/"+strconv.Itoa(pid)+"/comm", buf)
-	return string(bytes.TrimRight(buf[:n], "\n"))
-}
-
-// grouped is nil: with a subreaper descent is certain.
-func grouped(int) map[int]bool { return nil }
-
-// becomeSubreaper makes this process the parent of whatever its descendants orphan.
-func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
-
-// ownBinary stays valid when the file is replaced or removed by an update.
-func ownBinary() (string, error) { return "/proc/self/exe", nil }
-
-// newPipe returns both ends, close-on-exec and blocking.
-func newPipe() (r, w int, err error) {
-	var fd [2]int
-	err = unix.Pipe2(fd[:], unix.O_CLOEXEC)
-	return fd[0], fd[1], err
-}
-
-// childAttributes: a group of its own, so that a group signal of the child spares the guardian; and KILL when the
-// guardian dies, for the case that it and the tool die at once.
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
-// closeOnExecFrom keeps every descriptor from first on out of the programs that this process starts, those that we
-// inherited ourselves too: an open file passes any sandbox.
-func closeOnExecFrom(first int) error {
-	err := unix.CloseRange(uint(first), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	if err == nil {
-		return nil
-	}
-	d, err := os.Open("/proc/self/fd")
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	for _, name := range names {
-		if fd, aerr := strconv.Atoi(name); aerr == nil && fd >= first {
-			unix.CloseOnExec(fd)
-		}
-	}
-	return err
-}
-
-// maxRSS: the kernel counts in KiB.
-func maxRSS(ru *syscall.Rusage) int64 { return ru.Maxrss << 10 }

@@ -176,6 +176,9 @@ func openPipes(stdin bool) (*pipes, error) {
 		err = open(3, &p.stdout, true)
 	}
 	if err == nil {
+		enlarge(p.theirs[3])
+	}
+	if err == nil {
 		err = open(4, &p.stderr, true)
 	}
 	if err != nil {
