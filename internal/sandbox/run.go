@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ const sharedMemory = "/dev/shm"
 // A Run is what the policy of one run is made from. All paths are absolute.
 type Run struct {
 	Home      string
-	Dir       string       // the project
+	Dir       string       // the project; empty for a program that needs none (a probe)
 	Opencode  OpencodeDirs // made by [OpencodeDirs.Ensure] before
 	Tmp       string       // private TMPDIR of the run; exists
 	StateRoot string       // our records; never writable
@@ -29,6 +30,9 @@ func (r Run) ReadOnly() (Policy, error) {
 	p, err := r.base()
 	if err != nil {
 		return Policy{}, err
+	}
+	if r.Dir == "" {
+		return p, nil
 	}
 	dir, err := filepath.EvalSymlinks(r.Dir)
 	if err != nil {
@@ -50,6 +54,9 @@ func (r Run) Writing() (Policy, error) {
 	p, err := r.base()
 	if err != nil {
 		return Policy{}, err
+	}
+	if r.Dir == "" {
+		return Policy{}, errors.New("a writing run without a project")
 	}
 	if err := CheckDir(r.Dir, r.Home, r.StateRoot, r.Opencode); err != nil {
 		return Policy{}, err
@@ -90,20 +97,29 @@ func (r Run) Writing() (Policy, error) {
 
 // base is the part that is common to all runs.
 func (r Run) base() (Policy, error) {
+	for _, path := range []string{r.Home, r.Tmp, r.StateRoot, r.Opencode.Data, r.Opencode.Cache, r.Opencode.State, r.Opencode.Config} {
+		if !filepath.IsAbs(path) {
+			return Policy{}, fault.New(fault.Usage, "HOME and the directories for state have to be absolute paths, not %q", path)
+		}
+	}
 	env := lookup(r.Environ)
 	p := Policy{}
 	config, err := filepath.EvalSymlinks(r.Opencode.Config)
 	if err != nil {
 		return Policy{}, fmt.Errorf("opencode's configuration directory: %w", err)
 	}
-	for _, path := range []string{r.Opencode.Data, r.Opencode.Cache, r.Opencode.State, r.Tmp} {
+	needed := []string{r.Opencode.Data, r.Opencode.Cache, r.Opencode.State, r.Tmp}
+	if db := env("OPENCODE_DB"); filepath.IsAbs(db) {
+		needed = append(needed, filepath.Dir(db)) // SQLite makes files beside it
+	}
+	for _, path := range needed {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return Policy{}, fmt.Errorf("a directory that opencode has to write: %w", err)
 		}
 		if within(config, real) || within(dirOf(r.Home), real) || within(dirOf(r.StateRoot), real) {
 			return Policy{}, fault.New(fault.Usage, "%s has to be writable for opencode, and holds what no run may write", path).
-				With("give XDG_DATA_HOME, XDG_CACHE_HOME, XDG_STATE_HOME and XDG_CONFIG_HOME directories of their own")
+				With("give XDG_DATA_HOME, XDG_CACHE_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME and OPENCODE_DB places of their own")
 		}
 		p.Write = append(p.Write, real)
 	}
@@ -119,43 +135,37 @@ func (r Run) base() (Policy, error) {
 		p.Hide = slices.DeleteFunc(p.Hide, func(h string) bool { return within(h, real) })
 		p.Read = append(p.Read, real)
 	}
-	// A project inside a hidden place was chosen by name; its other parts stay hidden.
-	if dir := dirOf(r.Dir); slices.ContainsFunc(p.Hide, func(h string) bool { return within(dir, h) }) {
-		p.Read = append(p.Read, dir)
+	if r.Dir != "" {
+		p.Read = append(p.Read, dirOf(r.Dir)) // a project inside a hidden place was chosen by name; the rest of the place stays hidden
 	}
 	p.Hide = outermost(p.Hide)
+	// A rule for anything but the inside of a hidden place would be idle at best, and open a place inside of it at worst.
 	p.Read = slices.DeleteFunc(distinct(p.Read), func(path string) bool {
 		return !slices.ContainsFunc(p.Hide, func(h string) bool { return within(path, h) })
 	})
 	return p, nil
 }
 
-// A guard is what no run may write beyond its project: home as a whole, and certain places in every part.
-type guard struct {
-	home   string
-	places []string
-}
+// A guard lists what no run may write beyond its project: neither the place, nor a part of it, nor what holds it.
+type guard []string
 
 // guarded are places in which a change would act outside the run, later: programs and scripts that the user's shell or
 // session starts, the keys that let someone in, opencode's plugins, our records.
 func (r Run) guarded(env func(string) string) guard {
-	g := guard{home: dirOf(r.Home), places: []string{dirOf(r.Opencode.Config), dirOf(r.StateRoot)}}
+	g := guard{dirOf(r.Opencode.Config), dirOf(r.StateRoot)}
 	for _, name := range []string{
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile",
 		".zlogin", ".inputrc", ".xprofile", ".xinitrc", ".local/bin", "bin", ".ssh", ".gitconfig", ".config/git", ".config/fish",
 		".config/autostart", ".config/systemd", ".config/environment.d", ".npmrc", "go/bin", ".cargo/bin", ".cargo/config.toml",
 	} {
-		g.places = append(g.places, dirOf(locate(name, r.Home, env)))
+		g = append(g, dirOf(locate(name, r.Home, env)))
 	}
 	return g
 }
 
 // touched names a guarded place that a grant of dir would open.
 func (g guard) touched(dir string) (string, bool) {
-	if within(g.home, dir) {
-		return g.home, true
-	}
-	for _, p := range g.places {
+	for _, p := range g {
 		if overlap(dir, p) {
 			return p, true
 		}

@@ -101,6 +101,51 @@ func TestReadOnlyRefusesWhatItCannotKeep(t *testing.T) {
 	if _, err := r.Writing(); !usage(err, b.root) {
 		t.Errorf("a cache that holds HOME: %v", err)
 	}
+	r.Opencode.Config, r.StateRoot, r.Opencode.Cache = b.out, filepath.Join(b.root, "records"), b.run.Home
+	if _, err := r.ReadOnly(); !usage(err, b.run.Home) {
+		t.Errorf("a cache that is HOME: %v", err)
+	}
+	r.Opencode.Config, r.Opencode.Cache, r.StateRoot = b.run.Opencode.Config, b.out, filepath.Join(b.out, "records")
+	if _, err := r.ReadOnly(); !usage(err, b.out) {
+		t.Errorf("a cache that holds the records: %v", err)
+	}
+	for _, spoil := range []func(*Run){func(r *Run) { r.Home = "" }, func(r *Run) { r.Tmp = "tmp" }, func(r *Run) { r.StateRoot = "" }, func(r *Run) { r.Opencode.Data = "x" }} {
+		r := b.run
+		spoil(&r)
+		if _, err := r.ReadOnly(); !usage(err, "absolute") {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
+
+// A probe has no project, and may be started in the private directory.
+func TestReadOnlyWithoutAProject(t *testing.T) {
+	b := newBench(t)
+	with := b.readOnly(t)
+	b.run.Dir = ""
+	if p := b.readOnly(t); !slices.Equal(p.Write, with.Write) || len(p.Read) != 0 {
+		t.Errorf("%+v, with a project %+v", p, with)
+	}
+	if _, err := b.run.Writing(); err == nil {
+		t.Error("a writing run needs a project")
+	}
+}
+
+func TestTheDatabaseMayLieElsewhere(t *testing.T) {
+	b := newBench(t)
+	environ := b.run.Environ
+	b.run.Environ = append(slices.Clone(environ), "OPENCODE_DB="+filepath.Join(b.out, "my.db"))
+	if p := b.readOnly(t); !slices.Contains(p.Write, b.out) {
+		t.Errorf("%v lacks the directory of the database", p.Write)
+	}
+	b.run.Environ = append(slices.Clone(environ), "OPENCODE_DB="+filepath.Join(b.run.Home, "my.db"))
+	if _, err := b.run.ReadOnly(); !usage(err, b.run.Home, "OPENCODE_DB") {
+		t.Errorf("a database in HOME: %v", err)
+	}
+	for _, db := range []string{":memory:", "other.db", ""} {
+		b.run.Environ = append(slices.Clone(environ), "OPENCODE_DB="+db)
+		b.readOnly(t)
+	}
 }
 
 // HOME itself can be a project that is only read.
