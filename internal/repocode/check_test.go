@@ -1,3 +1,5 @@
+//go:build unix
+
 package repocode
 
 import (
@@ -366,7 +368,11 @@ func TestUnreadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		exe, err := os.ReadFile("/proc/self/exe")
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		exe, err := os.ReadFile(self)
 		if err == nil {
 			err = errors.Join(os.WriteFile(dir+"/test", exe, 0o755), os.Chmod(dir, 0o777))
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // objectTime bounds what git may take to give old contents, so that a damaged object store costs only the counts.
-const objectTime = 10 * time.Second
+const objectTime = 5 * time.Second
 
 // maxStores bounds the repositories below a directory whose objects are used.
 const maxStores = 64

@@ -1,10 +1,14 @@
+//go:build unix
+
 package tree
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -387,4 +391,194 @@ func FuzzParseIndex(f *testing.F) {
 			t.Fatalf("%d names in %d bytes", len(got), len(data))
 		}
 	})
+}
+
+// slowDiff is the textbook's longest common subsequence.
+func slowDiff(a, b [][]byte) (ins, del int) {
+	prev, next := make([]int, len(b)+1), make([]int, len(b)+1)
+	for i := range a {
+		for j := range b {
+			if bytes.Equal(a[i], b[j]) {
+				next[j+1] = prev[j] + 1
+			} else {
+				next[j+1] = max(prev[j+1], next[j])
+			}
+		}
+		prev, next = next, prev
+	}
+	return len(b) - prev[len(b)], len(a) - prev[len(b)]
+}
+
+func checkDiff(t *testing.T, a, b []byte) {
+	t.Helper()
+	ins, del, ok := diffLines(a, b)
+	wantIns, wantDel := slowDiff(splitLines(a), splitLines(b))
+	if !ok || ins != wantIns || del != wantDel {
+		t.Fatalf("%q -> %q: +%d -%d %v, want +%d -%d", a, b, ins, del, ok, wantIns, wantDel)
+	}
+}
+
+func TestDiffLinesIsAShortestEdit(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	text := func() []byte {
+		var b bytes.Buffer
+		for range rnd.IntN(40) {
+			fmt.Fprintf(&b, "%d\n", rnd.IntN(9))
+		}
+		if rnd.IntN(3) == 0 {
+			b.WriteString("end")
+		}
+		return b.Bytes()
+	}
+	for range 3000 {
+		checkDiff(t, text(), text())
+	}
+	checkDiff(t, nil, []byte("a\n"))
+	checkDiff(t, []byte("a\nb"), nil)
+}
+
+// However two files differ, counting ends soon, and says so when it gave up.
+func TestDiffLinesIsBounded(t *testing.T) {
+	var a, b bytes.Buffer
+	for i := range 200_000 {
+		fmt.Fprintln(&a, i%1000)
+		fmt.Fprintln(&b, (i*7)%1000)
+	}
+	start := time.Now()
+	if _, _, ok := diffLines(a.Bytes(), b.Bytes()); ok {
+		t.Error("two hard files were compared to the end")
+	}
+	var c bytes.Buffer
+	for i := range 100_000 {
+		fmt.Fprintln(&c, "new", i)
+	}
+	if ins, del, ok := diffLines(a.Bytes(), c.Bytes()); !ok || ins != 100_000 || del != 200_000 {
+		t.Errorf("a rewritten file: +%d -%d %v", ins, del, ok)
+	}
+	if d := time.Since(start); d > 20*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+// Old contents come from git without a look at the repository's configuration.
+func TestObjectsReadNoConfiguration(t *testing.T) {
+	p := newPlace(t)
+	marker := filepath.Dir(p.dir) + "/marker"
+	p.write("a", "1\n")
+	p.write(".gitattributes", "* filter=x diff=x\n")
+	p.repo()
+	before := take(t, p.dir, Options{KeepBytes: -1})
+	p.write("a", "2\n")
+	for _, key := range []string{"core.fsmonitor", "core.pager", "filter.x.clean", "filter.x.smudge", "filter.x.process", "diff.x.textconv", "diff.external", "core.sshCommand", "alias.cat-file"} {
+		p.git("config", key, "touch '"+marker+"'; cat")
+	}
+	p.must(syscall.Mkfifo(p.dir+"/.git/fifo", 0o644))
+	config, err := os.OpenFile(p.dir+"/.git/config", os.O_APPEND|os.O_WRONLY, 0)
+	p.must(err)
+	_, err = config.WriteString("[include]\n\tpath = fifo\n") // whoever reads the configuration waits for ever
+	p.must(err)
+	p.must(config.Close())
+	os.Remove(marker)
+	if got := show(Compare(context.Background(), before, take(t, p.dir, Options{Since: before}))); got != `modified "a"; +1 -1` {
+		t.Error(got)
+	}
+	if _, err := os.Stat(marker); err == nil {
+		t.Error("a program of the repository ran")
+	}
+}
+
+// A missing git, a damaged object and an object that is not what it says cost the counts and nothing else.
+func TestObjectsThatCannotBeHad(t *testing.T) {
+	for name, damage := range map[string]func(p *place, o *Options){
+		"no git":     func(_ *place, o *Options) { o.Git = "/nonexistent/git" },
+		"no objects": func(p *place, _ *Options) { p.must(os.RemoveAll(p.dir + "/.git/objects")) },
+		"fifo": func(p *place, _ *Options) {
+			p.must(os.Chmod(p.dir+"/.git/objects/info", 0o755))
+			p.must(syscall.Mkfifo(p.dir+"/.git/objects/info/alternates", 0o644))
+		},
+		"forged": func(_ *place, o *Options) {
+			o.Git = filepath.Join(t.TempDir(), "git")
+			if err := os.WriteFile(o.Git, []byte("#!/bin/sh\nread name\nprintf '%s blob 2\\n9\\n\\n' $name\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"garbage": func(_ *place, o *Options) { o.Git = "/bin/yes" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.write("a", "1\n")
+			p.repo()
+			o := Options{KeepBytes: -1}
+			damage(p, &o)
+			before := take(t, p.dir, o)
+			p.write("a", "2\n")
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // for the git that waits for ever
+			defer cancel()
+			if got := show(Compare(ctx, before, take(t, p.dir, o))); got != `modified "a"; lines unknown` {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+func TestManyUntrackedFiles(t *testing.T) {
+	dir := manyFiles(t, 3000)
+	p := &place{t, t.TempDir(), dir}
+	before := take(t, t.TempDir(), Options{})
+	before.dir = dir
+	p.repo()
+	if c := Compare(context.Background(), before, take(t, dir, Options{})); !c.Known || len(c.Files) != 3000 || c.Insertions == nil {
+		t.Errorf("%v %d", c.Known, len(c.Files))
+	}
+}
+
+// What cannot be looked into is not said to be unchanged. root reads everything, so root runs this as another user.
+func TestUnreadable(t *testing.T) {
+	if os.Getenv("TREE_TEST_AS_USER") == "" && os.Geteuid() == 0 {
+		dir, err := os.MkdirTemp("/tmp", "tree-user-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		exe, err := os.ReadFile(self)
+		if err == nil {
+			err = errors.Join(os.WriteFile(dir+"/test", exe, 0o755), os.Chmod(dir, 0o777), os.Mkdir(dir+"/work", 0o777), os.Chmod(dir+"/work", 0o777),
+				os.MkdirAll(dir+"/work/roots", 0o755), os.WriteFile(dir+"/work/roots/x", nil, 0o600), os.Chmod(dir+"/work/roots", 0o700))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(dir+"/test", "-test.run", "^TestUnreadable$", "-test.v")
+		cmd.Env = []string{"TREE_TEST_AS_USER=" + dir + "/work", "TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
+		cmd.Dir = dir
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestUnreadable") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	p := newPlace(t)
+	if dir := os.Getenv("TREE_TEST_AS_USER"); dir != "" {
+		p.dir = dir // holds a directory of root's, which neither we nor a run can look into
+	}
+	p.write("secret", "1\n")
+	p.must(os.Chmod(p.dir+"/secret", 0))
+	p.write("shut/x", "1\n")
+	if got := show(p.run(Options{}, func() { p.write("new", "1\n") })); got != `added "new"; +1 -0` {
+		t.Error(got)
+	}
+	for _, mode := range []os.FileMode{0, 0o300} {
+		before := take(t, p.dir, Options{})
+		p.must(os.Chmod(p.dir+"/shut", mode))
+		c := Compare(context.Background(), before, take(t, p.dir, Options{Since: before}))
+		p.must(os.Chmod(p.dir+"/shut", 0o755))
+		if c.Known || !strings.Contains(c.Reason, "shut: permission denied") {
+			t.Errorf("mode %o: %s", mode, show(c))
+		}
+	}
 }
