@@ -44,7 +44,9 @@ type Stream struct {
 }
 
 // NewStream returns the stream of src. A nil log keeps nothing and redacts nothing.
-func NewStream(src io.Reader, log *Log) *Stream {
+func NewStream(src io.Reader, log *Log) *Stream { return newStream(src, log, frame) }
+
+func newStream(src io.Reader, log *Log, frame int) *Stream {
 	if log == nil {
 		log = NewLog(nil, nil)
 	}

@@ -18,6 +18,7 @@ const (
 // every second pair of bytes, which is enough to see one half of any head, and four such pairs at once.
 type finder struct {
 	half  *[1 << 16]uint8 // by pair of bytes, the first one in the low half
+	maybe *[1 << 12]bool  // by hash of three bytes: spares most look-ups in heads
 	heads map[[3]byte][]pattern
 }
 
@@ -53,7 +54,7 @@ type findings struct {
 }
 
 func newFinder(literals []string) finder {
-	f := finder{half: new([1 << 16]uint8), heads: map[[3]byte][]pattern{}}
+	f := finder{half: new([1 << 16]uint8), maybe: new([1 << 12]bool), heads: map[[3]byte][]pattern{}}
 	for _, lit := range literals {
 		f.add(lit[:3], literal(lit))
 	}
@@ -66,8 +67,14 @@ func newFinder(literals []string) finder {
 func (f *finder) add(head string, p pattern) {
 	h := [3]byte{head[0], head[1], head[2]}
 	f.heads[h] = append(f.heads[h], p)
+	f.maybe[hash(h)] = true
 	f.half[uint16(h[0])|uint16(h[1])<<8] |= front
 	f.half[uint16(h[1])|uint16(h[2])<<8] |= back
+}
+
+// hash spreads heads over finder.maybe (Knuth's multiplicative hash).
+func hash(h [3]byte) uint32 {
+	return (uint32(h[0]) | uint32(h[1])<<8 | uint32(h[2])<<16) * 2654435761 >> 20
 }
 
 // scan looks at b[from:] and adds what it finds. It returns the position up to which b is decided; len(b) when final.
@@ -114,7 +121,11 @@ func (f *finder) scan(to *findings, b []byte, from int, final bool) (decided int
 // try lets the patterns whose head is at b[at:] look. It returns the position up to which nothing needs to be looked at
 // any more, or, when it has to wait for more bytes, the one up to which b is decided.
 func (f *finder) try(to *findings, b []byte, at int, final bool) (next int, wait bool) {
-	for _, p := range f.heads[[3]byte(b[at:at+3])] {
+	h := [3]byte(b[at : at+3])
+	if !f.maybe[hash(h)] {
+		return 0, false
+	}
+	for _, p := range f.heads[h] {
 		m, needsMore := p(b, at, final)
 		if needsMore {
 			return at - reach, true
