@@ -3,7 +3,7 @@
 # Commands that are for development only are not shipped.
 development := testmodel
 commands    := $(filter-out $(development),$(notdir $(wildcard cmd/*)))
-platforms   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+platforms   := darwin/arm64 darwin/amd64 windows/amd64
 
 export GOFLAGS ?= -mod=readonly
 
@@ -23,7 +23,7 @@ lint: ## gofmt, vet, staticcheck
 	go vet ./...
 	go tool -modfile=tools/go.mod staticcheck ./...
 
-cross: ## compile for each platform, tests included
+cross: ## compile for the other platforms, tests included
 	@set -e; for p in $(platforms); do \
 		echo "vet $$p"; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...; \
 	done

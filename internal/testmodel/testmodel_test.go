@@ -50,8 +50,8 @@ func TestRefusalInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestLimitedStep proves that a limit counts requests, for each server and each directive apart.
-func TestLimitedStep(t *testing.T) {
+// TestStepWithALimit proves that a limit counts requests, for each server and each directive apart.
+func TestStepWithALimit(t *testing.T) {
 	for range 2 {
 		s := start(t, Options{})
 		for i, want := range []int{429, 200, 200} {
