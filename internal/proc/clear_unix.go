@@ -33,7 +33,6 @@ func (s *supervisor) clear() {
 		}
 		if first && s.asked {
 			s.p.exit.ByUs = contains(alive, s.child)
-			s.wakeGuardian()
 		}
 		if !s.counted && (s.ended || s.lost) {
 			s.counted = true
@@ -58,7 +57,7 @@ func (s *supervisor) clear() {
 		}
 		since := now.Sub(killing)
 		if within := kill(alive); len(alive) > 0 && !within && since >= hopeless || since >= persistence {
-			s.p.exit.Remaining = survivors(alive)
+			s.giveUp(alive)
 			return
 		}
 		pause = min(pause, 10*time.Millisecond)
@@ -68,6 +67,14 @@ func (s *supervisor) clear() {
 		}
 		s.pause(pause)
 		pause *= 2
+	}
+}
+
+// giveUp reports what remains, also when no look can show it.
+func (s *supervisor) giveUp(alive []entry) {
+	s.p.exit.Remaining = survivors(alive)
+	if len(alive) == 0 {
+		s.p.exit.Remaining = []Survivor{{Name: "[processes that end before they can be named]"}}
 	}
 }
 
@@ -85,6 +92,7 @@ func (s *supervisor) isEmpty(now time.Time) bool {
 	}
 	if e, ok := look(s.g.pid); ok && e.identity == s.g.identity && e.stopped {
 		s.mute = true
+		_ = s.g.signal(syscall.SIGCONT) // so that it reaps and reports; it may be stopped again
 	}
 	return s.mute && now.Sub(s.vacant) >= silence
 }

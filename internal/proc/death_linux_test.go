@@ -175,6 +175,23 @@ func TestGuardianIsStopped(t *testing.T) {
 	}
 }
 
+// A child that ended by itself, unknown to us, before we wanted it to end.
+func TestStopAfterAnUnreportedEnd(t *testing.T) {
+	tr := script(t, "exec sleep 100.TOKEN")
+	child := tr.PID()
+	for _, err := range []error{syscall.Kill(tr.guardian(), syscall.SIGSTOP), syscall.Kill(child, syscall.SIGSEGV)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, settle, func() bool { return gone(child) }, func() string { return "the child lives" })
+	tr.Stop()
+	if x := tr.within(1300 * time.Millisecond); x.ByUs || x.Signal != "SIGSEGV" {
+		t.Errorf("%+v", x)
+	}
+	tr.nothingLeft()
+}
+
 func TestGuardianHeedsOnlyKill(t *testing.T) {
 	tr := script(t, "sleep 0.3; exit 4; : TOKEN")
 	keeper := tr.guardian()

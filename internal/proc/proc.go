@@ -56,7 +56,8 @@ type Exit struct {
 	ByUs   bool   // Stop or Kill was called, or the context was over, and the child still lived then
 	// Survivors are the processes that still lived when the child had ended, and were ended by us.
 	Survivors []Survivor
-	// Remaining are the processes that SIGKILL did not end in time, or that belong to another user. Normally empty.
+	// Remaining are the processes that SIGKILL did not end in time, or that belong to another user. Normally empty. The guardian goes
+	// on killing what can be killed.
 	Remaining []Survivor
 	CPU       time.Duration // user + system of the child and all it waited for
 	// MaxRSS is in bytes, of the largest single process; 0 = not known. On Linux it is never below the guardian's own
@@ -66,7 +67,7 @@ type Exit struct {
 
 // A Survivor is a process that outlived the child.
 type Survivor struct {
-	PID  int
+	PID  int    // 0 when it is not known
 	Name string // at most 256 bytes of its command line, or its name in brackets; control characters are replaced
 }
 

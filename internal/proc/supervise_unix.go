@@ -163,13 +163,6 @@ func (s *supervisor) look() (alive []entry, grew bool) {
 	return alive, grew
 }
 
-// wakeGuardian lets one that somebody has stopped reap and report again.
-func (s *supervisor) wakeGuardian() {
-	if e, ok := look(s.g.pid); ok && e.identity == s.g.identity && e.stopped {
-		_ = s.g.signal(syscall.SIGCONT)
-	}
-}
-
 // dismiss ends the guardian and takes over the dead that it has not reaped. For what remains alive, it is left to go on
 // killing and reaping.
 func (s *supervisor) dismiss() {

@@ -36,14 +36,16 @@ func Sweep(ctx context.Context, marker string, grace time.Duration) []Survivor {
 		return nil
 	}
 	t := orphans(marker)
+	own, _ := look(t.self)
 	began := time.Now()
 	asked := map[identity]bool{}
+	sessions := map[int]bool{}
 	var list []Survivor
 	for empty, pause := 0, time.Millisecond; empty < 2; pause = min(2*pause, 20*time.Millisecond) {
 		table, err := readTable()
 		for _, e := range table {
-			if e.dead && e.ppid == t.self && asked[e.identity] {
-				// It came to us as a subreaper.
+			if e.dead && e.ppid == t.self && (asked[e.identity] || sessions[e.sid]) {
+				// It came to us because this process is a subreaper.
 				_, _ = syscall.Wait4(e.pid, nil, syscall.WNOHANG, nil)
 			}
 		}
@@ -63,11 +65,9 @@ func Sweep(ctx context.Context, marker string, grace time.Duration) []Survivor {
 		for _, e := range alive {
 			if !asked[e.identity] {
 				asked[e.identity] = true
+				sessions[e.sid] = e.sid != own.sid
 				list = append(list, survivors([]entry{e})...)
-				_ = e.signal(syscall.SIGTERM)
-				if e.stopped {
-					_ = e.signal(syscall.SIGCONT)
-				}
+				ask(e)
 			}
 			if since >= grace || ctx.Err() != nil {
 				_ = e.signal(syscall.SIGKILL)

@@ -73,11 +73,13 @@ func TestMarkerInALargeEnvironment(t *testing.T) {
 		"; exec env " + MarkerEnv + "=$M sleep 100.TOKEN")
 	c.Env = append(c.Env, "BIG="+strings.Repeat("x", 120<<10))
 	tr.start(context.Background(), c)
-	until(t, settle, func() bool { return nameOf(tr.PID()) == "sleep 100."+tr.token }, func() string { return nameOf(tr.PID()) })
-	env, err := os.ReadFile("/proc/" + itoa(tr.PID()) + "/environ")
-	if at := strings.Index(string(env), MarkerEnv); err != nil || at < 1<<20 {
-		t.Fatalf("the marker is at %d of %d, %v: not far enough for this test", at, len(env), err)
+	at := func() int {
+		env, _ := os.ReadFile("/proc/" + itoa(tr.PID()) + "/environ")
+		return strings.Index(string(env), MarkerEnv)
 	}
+	until(t, settle, func() bool { return nameOf(tr.PID()) == "sleep 100."+tr.token && at() > 1<<20 }, func() string {
+		return nameOf(tr.PID()) + ": the marker is at " + itoa(at()) + ", not far enough for this test"
+	})
 	e, _ := look(tr.PID())
 	if !marked(tr.marker)(e) {
 		t.Error("not found")
