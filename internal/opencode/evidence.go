@@ -46,6 +46,8 @@ func FromLog(l LogLine, received time.Time) Evidence {
 	if name, rest, ok := strings.Cut(l.Error, ": "); ok && errorClass(name) {
 		ev.Name, ev.Message = name, rest
 	}
+	ev.addType(l.ErrorType)
+	ev.addType(l.ErrorCode)
 	ev.unfold()
 	return ev
 }

@@ -43,6 +43,7 @@ type LogLine struct {
 	Permission, Pattern, Action string
 	Step                        int
 	Error, Ref                  string
+	ErrorType, ErrorCode        string // of an error that was an object of the stream
 }
 
 // lineLimit is how much of a line is looked at. Lines of opencode's own log are far shorter, but for stack traces.
@@ -51,9 +52,12 @@ const lineLimit = 64 << 10
 var (
 	rejecting     = regexp.MustCompile(`^! *permission requested: ([^ (]+) ?(?:\((.*)\))?; auto-rejecting`)
 	agentFallback = regexp.MustCompile(`^! *agent "([^"]*)" (?:not found|is a subagent).*[Ff]alling back`)
-	fatalLine     = regexp.MustCompile(`^(?:Error|error): *(.*)`)
-	databaseBusy  = regexp.MustCompile(`database is locked|SQLITE_BUSY|PRAGMA journal_mode ?= ?WAL`)
 )
+
+// databaseBusy reports a start that failed because another opencode held the database.
+func databaseBusy(text string) bool {
+	return strings.Contains(text, "database is locked") || strings.Contains(text, "SQLITE_BUSY") || strings.Contains(text, "PRAGMA journal_mode = WAL")
+}
 
 // ParseLogLine reads one line, without its newline. It never fails and looks at the first 64 KiB only.
 func ParseLogLine(line []byte) LogLine {
@@ -63,18 +67,25 @@ func ParseLogLine(line []byte) LogLine {
 			return l
 		}
 	}
-	text := strings.TrimSpace(plain(string(line)))
-	if m := rejecting.FindStringSubmatch(text); m != nil {
-		return LogLine{Kind: LogRejected, Permission: m[1], Pattern: m[2]}
+	text := string(line)
+	if strings.Contains(text, "\x1b") {
+		text = plain(text)
 	}
-	if m := agentFallback.FindStringSubmatch(text); m != nil {
-		return LogLine{Kind: LogAgentFallback, Agent: m[1]}
-	}
-	if databaseBusy.MatchString(text) {
+	text = strings.TrimSpace(text)
+	// Noise can come by the megabyte: the expressions are for lines that look like theirs.
+	switch {
+	case strings.Contains(text, "auto-rejecting"):
+		if m := rejecting.FindStringSubmatch(text); m != nil {
+			return LogLine{Kind: LogRejected, Permission: m[1], Pattern: m[2]}
+		}
+	case strings.Contains(text, "alling back"):
+		if m := agentFallback.FindStringSubmatch(text); m != nil {
+			return LogLine{Kind: LogAgentFallback, Agent: m[1]}
+		}
+	case databaseBusy(text):
 		return LogLine{Kind: LogDatabase, Error: text}
-	}
-	if m := fatalLine.FindStringSubmatch(text); m != nil {
-		return LogLine{Kind: LogFatal, Error: m[1]}
+	case strings.HasPrefix(text, "Error:"), strings.HasPrefix(text, "error:"):
+		return LogLine{Kind: LogFatal, Error: strings.TrimSpace(text[len("error:"):])}
 	}
 	return LogLine{Kind: LogOther, Error: text}
 }
@@ -126,8 +137,12 @@ func parseLogfmt(line string) (LogLine, bool) {
 			l.Action = value
 		case "step":
 			l.Step, _ = strconv.Atoi(value)
-		case "error.error", "error":
+		case "error.error", "error.error.message", "error":
 			l.Error = value
+		case "error.error.type":
+			l.ErrorType = value
+		case "error.error.code":
+			l.ErrorCode = value
 		case "cause":
 			// The lines of the server's own failures repeat their error here; some have only this.
 			if l.Error == "" {
@@ -143,7 +158,7 @@ func parseLogfmt(line string) (LogLine, bool) {
 
 func kindOf(level, message string, l LogLine) LogKind {
 	switch {
-	case databaseBusy.MatchString(l.Error) && level == "ERROR":
+	case level == "ERROR" && databaseBusy(l.Error):
 		return LogDatabase
 	case message == "stream error":
 		return LogStreamError

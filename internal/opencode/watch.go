@@ -12,9 +12,11 @@ import (
 const (
 	// linger is how long a process may stay silent after a complete answer before it is ended.
 	linger = 5 * time.Second
-	// quotaWait is for the error event that often follows the log line of a usage limit at once: it has the
-	// provider's status and body.
+	// quotaWait is for the line that says that the turn has ended, which follows the one of a usage limit at once
+	// unless opencode means to try again. Then the error event is on its way, with the provider's status and body.
 	quotaWait = 1500 * time.Millisecond
+	// sessionLimit bounds what is remembered of sessions: a plugin can print any number of lines.
+	sessionLimit = 4096
 )
 
 // A halt is our own decision to end a run.
@@ -38,6 +40,7 @@ type watch struct {
 
 	// What the events said.
 	events, unknownTypes, noise int
+	lastEvent                   time.Time // of opencode's clock
 	session                     string
 	steps                       int
 	usage                       event.Tokens
@@ -54,7 +57,9 @@ type watch struct {
 	calls        int // model calls that began
 	model, agent string
 	subagents    map[string]bool
+	calling      map[string]bool // sessions whose call began after their last step did
 	version      string
+	loops        bool      // its steps are told
 	failedCalls  int       // since the last progress
 	lastFailure  *Evidence // of a call that failed and was not followed by progress
 	serverError  *Evidence // of opencode's own server
@@ -65,7 +70,7 @@ type watch struct {
 }
 
 func newWatch(a Attempt, start time.Time) *watch {
-	w := &watch{limits: a.Limits, start: start, progress: start, subagents: map[string]bool{}}
+	w := &watch{limits: a.Limits, start: start, progress: start, subagents: map[string]bool{}, calling: map[string]bool{}}
 	if !a.Fork {
 		w.session = a.Session
 	}
@@ -83,9 +88,13 @@ func (w *watch) stop(h halt) {
 	}
 }
 
-// moved notes real progress: failures before it have healed.
-func (w *watch) moved(now time.Time) {
+// moved notes real progress at a time of opencode's clock: failures before it have healed. The two outputs of opencode
+// reach us in any order, its time stamps say what came first.
+func (w *watch) moved(at, now time.Time) {
 	w.progress = now
+	if w.lastFailure != nil && !at.IsZero() && at.Before(w.lastFailure.At) {
+		return
+	}
 	if w.failedCalls > 0 && w.lastFailure != nil {
 		f, _ := Classify(*w.lastFailure)
 		w.heal(fmt.Sprintf("%d failed model calls were retried: %s", w.failedCalls, f.Reason))
@@ -108,22 +117,25 @@ func (w *watch) event(e event.Event, now time.Time) {
 	if w.session == "" && e.Session != "" {
 		w.session = e.Session
 	}
+	if e.At.After(w.lastEvent) {
+		w.lastEvent = e.At
+	}
 	// Any event is a sign of life; the retries of a broken stream begin a step each, so that alone heals nothing.
 	w.progress = now
 	switch e.Type {
 	case event.StepStart:
 		w.open = true
 	case event.TextBlock:
-		w.moved(now)
+		w.moved(e.At, now)
 		w.answer = w.answer || !e.Text.Blank()
 	case event.Reasoning:
-		w.moved(now)
+		w.moved(e.At, now)
 	case event.ToolUse:
-		w.moved(now)
+		w.moved(e.At, now)
 		w.answer, w.unknowns = false, 0
 		w.tool(e.Tool)
 	case event.StepFinish:
-		w.step(e.Finish, now)
+		w.step(e, now)
 	case event.Failure:
 		ev := FromEvent(e, now)
 		ev.Model = w.model
@@ -163,7 +175,8 @@ func (w *watch) tool(t event.Tool) {
 	}
 }
 
-func (w *watch) step(f event.Finish, now time.Time) {
+func (w *watch) step(e event.Event, now time.Time) {
+	f := e.Finish
 	w.steps++
 	w.open = false
 	w.finish = f.Reason
@@ -177,7 +190,7 @@ func (w *watch) step(f event.Finish, now time.Time) {
 		return
 	}
 	w.unknowns = 0
-	w.moved(now)
+	w.moved(e.At, now)
 	if w.trouble != nil {
 		f, _ := Classify(*w.trouble)
 		w.heal("opencode met an error and went on: " + f.Reason)
@@ -210,7 +223,9 @@ func (w *watch) line(l LogLine, now time.Time) {
 		w.progress = now
 		switch {
 		case l.Parent != "":
-			w.subagents[l.Session] = true
+			if len(w.subagents) < sessionLimit {
+				w.subagents[l.Session] = true
+			}
 		case w.session == "":
 			w.session = l.Session
 		}
@@ -220,13 +235,13 @@ func (w *watch) line(l LogLine, now time.Time) {
 			return
 		}
 		w.calls++
-		if w.failing.IsZero() {
-			w.progress = now
-		}
+		w.call(l, now)
 		if !l.Subagent && !w.subagents[l.Session] {
 			w.model, w.agent = l.Provider+"/"+l.Model, l.Agent
 		}
-		w.doneAt = time.Time{} // it works on
+		if l.At.After(w.lastEvent) {
+			w.doneAt = time.Time{} // it works on
+		}
 		return
 	case LogStreamError:
 		if !l.Small {
@@ -239,6 +254,9 @@ func (w *watch) line(l LogLine, now time.Time) {
 			ev.Model = w.model
 			w.lastFailure = &ev
 		}
+		if !w.quotaAt.IsZero() {
+			w.quotaAt = now.Add(linger)
+		}
 	case LogFailed:
 		ev := FromLog(l, now)
 		w.serverError = &ev
@@ -246,9 +264,11 @@ func (w *watch) line(l LogLine, now time.Time) {
 		w.progress = now
 	case LogLoop:
 		// A further step of any session, a subagent's too, means that its call has succeeded.
+		delete(w.calling, l.Session)
 		if l.Step > 0 {
-			w.moved(now)
+			w.moved(l.At, now)
 		}
+		w.loops = true
 		w.progress = now
 	case LogExitingLoop:
 		w.progress = now
@@ -273,10 +293,37 @@ func (w *watch) line(l LogLine, now time.Time) {
 		}
 		return
 	default:
-		return // startup and housekeeping say nothing of the model
+		// Startup is progress until the model is called; later, housekeeping says nothing.
+		if w.calls == 0 {
+			w.progress = now
+		}
+		return
 	}
 	w.settle(now)
 }
+
+// call takes the beginning of a model call. A second one within a step means that the first has failed, also where no
+// line says so: a connection that breaks in the middle of a reply leaves none.
+func (w *watch) call(l LogLine, now time.Time) {
+	again := w.calling[l.Session]
+	if len(w.calling) < sessionLimit {
+		w.calling[l.Session] = true
+	}
+	// Where no line tells of steps, the next step would look the same.
+	broke := again && w.loops && l.Agent != "compaction"
+	switch {
+	case broke && w.failing.IsZero():
+		w.failing, w.failedCalls = now, 1
+		w.lastFailure = &Evidence{Message: brokenReply, At: l.At, Model: l.Provider + "/" + l.Model}
+	case broke && w.lastFailure != nil && w.lastFailure.Message == brokenReply:
+		w.failedCalls++
+	case w.failing.IsZero():
+		w.progress = now
+	}
+}
+
+// brokenReply is the message of a failure that opencode retries without a line for it.
+const brokenReply = "connection closed before the reply was finished"
 
 // failure takes a model call that failed and that opencode may retry without a word.
 func (w *watch) failure(l LogLine, now time.Time) {
