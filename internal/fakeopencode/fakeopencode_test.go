@@ -98,7 +98,9 @@ func (b *box) run(limit time.Duration, stdin string, env []string, args ...strin
 	cmd := exec.CommandContext(ctx, b.bin, args...)
 	cmd.Dir = b.dir
 	cmd.Env = append([]string{"HOME=" + b.home, "PATH=" + os.Getenv("PATH"), "OC_FAKE_LOG=" + b.log, "PWD=" + b.dir,
-		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1"}, env...)
+		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GORACE=atexit_sleep_ms=0", // a program under the race detector else sleeps for a second at its end
+	}, env...)
 	cmd.Stdin = strings.NewReader(stdin)
 	cmd.WaitDelay = 200 * time.Millisecond
 	var out, errs bytes.Buffer

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -135,7 +134,7 @@ func TestArgument(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	s := start(t, Options{})
-	if got := ask(t, s, "reset0", nil, user("hi")); !errors.Is(got.err, syscall.ECONNRESET) && !errors.Is(got.err, io.EOF) {
+	if got := ask(t, s, "reset0", nil, user("hi")); !errors.Is(got.err, syscall.ECONNRESET) {
 		t.Errorf("reset0: %+v", got)
 	}
 	if got := ask(t, s, "reset", nil, user("hi")); got.err == nil || got.text != "This stream is reset" {
@@ -198,6 +197,17 @@ func TestBelievableWorker(t *testing.T) {
 	turns = play(t, s, "worker", "Say hi", nil)
 	if len(turns) != 1 || turns[0].text == "" || strings.Contains(turns[0].text, digestMark) {
 		t.Errorf("no tools, no contract: %+v", turns)
+	}
+}
+
+func TestWorthReading(t *testing.T) {
+	for _, c := range []struct {
+		entries []string
+		want    string
+	}{{[]string{"a/", "b.txt", "c.txt"}, "b.txt"}, {[]string{"a.txt", "readme"}, "readme"}, {[]string{"a/"}, ""}, {nil, ""}} {
+		if got := worthReading(c.entries); got != c.want {
+			t.Errorf("worthReading(%q) = %q, want %q", c.entries, got, c.want)
+		}
 	}
 }
 
