@@ -1,6 +1,9 @@
 package sandbox
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // DropEnv names the variables that leave the worker's environment: each leads to something that acts for the user outside
 // the sandbox, usually a socket with a path, which Landlock leaves open. A name that ends in * stands for all that begin so.
@@ -21,4 +24,23 @@ func Dropped(name string) bool {
 		}
 	}
 	return false
+}
+
+// AddEnv returns what joins the worker's environment under a policy, but for variables that are set already (npm's in any case).
+//
+// opencode fetches its plugin SDK into every configuration directory that it finds. A read-only run could not keep it, and where
+// there is no network the attempt would hold up a repository with plugins or tools for npm's two retries, 70 s (measured): so
+// npm stays offline there, and elsewhere waits little.
+func AddEnv(environ []string, writing bool) []string {
+	add := []string{"npm_config_fetch_retry_mintimeout=1000", "npm_config_fetch_retry_maxtimeout=3000"}
+	if !writing {
+		add = []string{"npm_config_offline=true"}
+	}
+	return slices.DeleteFunc(add, func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		return slices.ContainsFunc(environ, func(e string) bool {
+			set, _, _ := strings.Cut(e, "=")
+			return strings.EqualFold(set, name)
+		})
+	})
 }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,7 +88,18 @@ func TestRealReadOnlyByTheKernel(t *testing.T) {
 	b.hostile(t)
 	p := b.readOnly(t)
 	before := snapshot(t, b.root, b.owned()...)
-	r := b.opencode(t, permission.FullTrusted, &p, b.attempts())
+	registry, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close()
+	go func() {
+		for conn, err := registry.Accept(); err == nil; conn, err = registry.Accept() {
+			t.Error("the plugin SDK was fetched, for a directory that cannot be written")
+			conn.Close()
+		}
+	}()
+	r := b.opencode(t, permission.FullTrusted, &p, b.attempts(), append(AddEnv(nil, false), "npm_config_registry=http://"+registry.Addr().String()+"/")...)
 	for _, c := range changes(before, snapshot(t, b.root, b.owned()...)) {
 		t.Error(c)
 	}

@@ -283,6 +283,21 @@ func TestDropped(t *testing.T) {
 	}
 }
 
+func TestAddEnv(t *testing.T) {
+	for _, c := range []struct {
+		environ []string
+		writing bool
+		want    []string
+	}{
+		{nil, false, []string{"npm_config_offline=true"}}, {[]string{"NPM_CONFIG_OFFLINE=false"}, false, nil},
+		{[]string{"npm_config_offline_x=1", "npm_config_fetch_retry_maxtimeout=9"}, true, []string{"npm_config_fetch_retry_mintimeout=1000"}},
+	} {
+		if got := AddEnv(c.environ, c.writing); !slices.Equal(got, c.want) {
+			t.Errorf("%q, writing %v: %q, want %q", c.environ, c.writing, got, c.want)
+		}
+	}
+}
+
 func TestCommandRefusesUncleanPaths(t *testing.T) {
 	for name, err := range map[string]error{
 		"relative program": second(Policy{}.Command("/self", []string{"opencode"})),
