@@ -32,7 +32,7 @@ tools: ## the pinned real opencode into .tools/
 	@scripts/install-tools
 
 demo: tools build ## one read-only and one writing delegation; MODEL=provider/model uses your own
-	@scripts/demo $(MODEL)
+	@scripts/demo "$(MODEL)"
 
 bench: tools build ## what a delegation costs beside a direct call, start-up, decoder
 	@go run ./internal/bench

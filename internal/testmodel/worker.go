@@ -45,7 +45,7 @@ func (d dialogue) believable() *Scenario {
 	// Not glob: it needs ripgrep, which opencode fetches from the network when the machine has none.
 	steps := []Step{call("read", map[string]any{"filePath": "."})}
 	entries := listed(d.results)
-	findings := []string{"Findings:", fmt.Sprintf("- The directory has %d entries.", len(entries))}
+	findings := []string{"Findings:", fmt.Sprintf("- Entries of the directory: %d.", len(entries))}
 	if file := worthReading(entries); file != "" {
 		steps = append(steps, call("read", map[string]any{"filePath": file}))
 		findings = append(findings, "- "+file+" says what it is about.")
