@@ -27,6 +27,7 @@ func TestParseFindsABlock(t *testing.T) {
 		"quotation":                "> ===DIGEST===\n> " + strings.ReplaceAll(list+said, "\n", "\n> "),
 		"the last of several":      "```\n===DIGEST===\nKey decisions:\n- an old one\n```\ntext\n```\n===DIGEST===\n" + list + said + "\n```",
 		"without fences, the last": "===DIGEST===\n- an old one\n===DIGEST===\n" + list + said,
+		"a fence only later":       "===DIGEST===\n- an old one\n\n```\n===DIGEST===\n" + list + said + "\n```\nbehind",
 		"the last is empty":        "===DIGEST===\n" + list + said + "\n===DIGEST===\n\n",
 		"the contract comes after": "```\n===DIGEST===\n" + list + said + "\n```\n\n" + Contract(),
 		"the form comes after":     "===DIGEST===\n" + list + said + "\n\n```\n" + template + "\n```\n",

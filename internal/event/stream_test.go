@@ -83,6 +83,8 @@ func TestEveryKindOfEvent(t *testing.T) {
 		{"unknown type", `{"type":"session.idle","part":{"text":"x"}}`, Event{Type: "session.idle"}},
 		{"a member twice", `{"type":"error","type":"text","part":{"text":"a","tool":"x"},"part":{"text":"b","text":"c"}}`,
 			Event{Type: TextBlock, Text: Text{Head: "c", Size: 1}}},
+		{"a part twice", `{"type":"text","part":{"text":"a","sessionID":"s"},"part":{"type":"text"}}`, Event{Type: TextBlock, Text: Text{blank: true}}},
+		{"an exit that is none", `{"type":"tool_use","part":{"tool":"bash","state":{"metadata":{"exit":1.5}}}}`, Event{Type: ToolUse, Tool: Tool{Name: "bash"}}},
 		{"twice, the last of a wrong type", `{"type":"text","part":{"text":"a","text":5}}`, Event{Type: TextBlock, Text: Text{blank: true}}},
 		{"wrong types", `{"type":"tool_use","sessionID":5,"part":{"tool":[1],"callID":{},"state":"x"}}`, Event{Type: ToolUse}},
 		{"nested types", `{"x":{"type":"error"},"part":{"type":"text","state":{"type":"error"},"text":"t"},"type":"text"}`,
@@ -105,17 +107,25 @@ func TestStrings(t *testing.T) {
 		`"\ud83dx\ude00"`:            "\ufffdx\ufffd",
 		`"\ud83d\ud83d\ude00"`:       "\ufffd😀",
 		`"\ud83d\u0041"`:             "\ufffdA",
-		"\"a\xffb\xe4\xb8\"":         "a\ufffdb\ufffd\ufffd",
-		"\"\xed\xa0\x80\"":           "\ufffd\ufffd\ufffd",
-		"\"a\x01\tb\"":               "a\x01\tb",
-		`"\\\\"`:                     `\\`,
-		`"\\\""`:                     `\"`,
+		`"\ude00\ude00"`:             "\ufffd\ufffd",
+		`"世界 é 😀 \\ and so on, 世界 é 😀"`: "世界 é 😀 \\ and so on, 世界 é 😀",
+		"\"a\xffb\xe4\xb8\"":            "a\ufffdb\ufffd\ufffd",
+		"\"\xed\xa0\x80\"":              "\ufffd\ufffd\ufffd",
+		"\"a\x01\tb\"":                  "a\x01\tb",
+		`"\\\\"`:                        `\\`,
+		`"\\\""`:                        `\"`,
 	} {
 		for _, pad := range []int{0, frame} {
 			text := strings.Repeat(" ", pad) + line(in)
 			got := decode(t, text)
 			if len(got) != 1 || got[0].Text.Head != want || got[0].Text.Size != int64(len(want)) {
 				t.Errorf("%s after %d bytes: %+v", in, pad, got)
+			}
+		}
+		for frame := 16; frame < 60; frame++ {
+			got := all(t, newStream(strings.NewReader(line(in)), nil, frame))
+			if len(got) != 1 || got[0].Text.Head != want {
+				t.Errorf("%s in pieces of %d: %+v", in, frame, got)
 			}
 		}
 	}
@@ -159,6 +169,17 @@ func TestFraming(t *testing.T) {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
+		for frame := 16; frame < 60; frame++ {
+			got := all(t, newStream(strings.NewReader(text), nil, frame))
+			if len(got) != 2 || got[0].Text.Head != "a" || got[1].Text.Head != "b" {
+				t.Errorf("%s in pieces of %d: %+v", name, frame, got)
+			}
+		}
+	}
+	for n := range 40 {
+		if got := all(t, newStream(strings.NewReader(strings.Repeat(".", n)+a), nil, 16)); len(got) != 1 || got[0].Text.Head != "a" {
+			t.Errorf("after %d bytes of prose: %+v", n, got)
+		}
 	}
 	// What looks like an event inside other text is one only beyond doubt.
 	for _, text := range []string{`see {"type":"error"}`, `lost head "part":{"type":"text","sessionID":"ses_1","text":"x"}}`, `tail {"type":"new","timestamp":1,"sessionID":"s"}`} {
@@ -200,6 +221,13 @@ func TestLinesOfEveryLength(t *testing.T) {
 				t.Errorf("size %d: %v, %d bytes of %d copied", size, err, whole.Len(), len(want))
 			}
 		}
+	}
+}
+
+func TestHeadEndsBetweenCodePoints(t *testing.T) {
+	got := decode(t, line(`"x`+strings.Repeat("é", HeadLimit)+`"`))
+	if h := got[0].Text.Head; len(h) != HeadLimit-1 || h != "x"+strings.Repeat("é", HeadLimit/2-1) {
+		t.Errorf("head of %d bytes, ends in %q", len(h), h[len(h)-4:])
 	}
 }
 
@@ -260,6 +288,9 @@ func TestFullDiskStopsNothing(t *testing.T) {
 	var text strings.Builder
 	if err := CopyText(&text, bytes.NewReader(w.Bytes()), got[3].Text.Line); err != nil || text.String() != "c" {
 		t.Errorf("after the disk had room again: %q, %v", text.String(), err)
+	}
+	if !strings.HasSuffix(w.String(), "\n"+line(`"c"`)+"\n") {
+		t.Errorf("a line that was cut runs into the next: %.300q", w.String())
 	}
 	if err := CopyText(&text, bytes.NewReader(w.Bytes()), got[1].Text.Line); !errors.Is(err, ErrNoText) {
 		t.Errorf("a text that was lost: %v", err)

@@ -165,6 +165,11 @@ func TestRedactedJSONStaysValid(t *testing.T) {
 		if !json.Valid(got) {
 			t.Errorf("%s became %s", line, got)
 		}
+		for size := 1; size < 12; size++ {
+			if streamed := inWrites(s.JSON(), []byte(line), size); !bytes.Equal(streamed, got) {
+				t.Errorf("in writes of %d %s became %s", size, line, streamed)
+			}
+		}
 	}
 	if got := s.JSON().Bytes([]byte(`{"x":"y","type":"z","n":123456789}`)); !bytes.Contains(got, []byte(`"type":"z"`)) {
 		t.Errorf("structure was replaced: %s", got)
@@ -221,7 +226,10 @@ func TestWriterIsBounded(t *testing.T) {
 	} {
 		var n counter
 		w := s.Writer(&n)
-		io.WriteString(w, "-----BEGIN PRIVATE KEY-----\nBearer sk-ant-api03-0")
+		io.WriteString(w, "Bearer sk-ant-api03-0")
+		if strings.HasSuffix(unit, "\n") {
+			io.WriteString(w, "\n-----BEGIN PRIVATE KEY-----\n")
+		}
 		block := strings.Repeat(unit, piece/len(unit))
 		for range 64 {
 			io.WriteString(w, block)
