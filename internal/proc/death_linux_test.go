@@ -3,13 +3,17 @@ package proc
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // escape are daemons of every kind, and a child that ignores TERM. Each adds a line to READY when it is what it is to be.
@@ -27,6 +31,7 @@ const escaped = 6
 type tool struct {
 	cmd             *exec.Cmd
 	guardian, child int
+	says            *bufio.Reader
 }
 
 func startTool(t *testing.T, tr *trial, script string) *tool {
@@ -46,13 +51,13 @@ func startTool(t *testing.T, tr *trial, script string) *tool {
 		t.Fatal(err)
 	}
 	spared[cmd.Process.Pid] = true
-	to := &tool{cmd: cmd}
+	to := &tool{cmd: cmd, says: bufio.NewReader(out)}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		Sweep(context.Background(), tr.marker, 0)
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := to.says.ReadString('\n')
 	if n, _ := fmt.Sscanf(line, "tool %d %d", &to.guardian, &to.child); n != 2 {
 		t.Fatalf("the tool said %q, %v", line, err)
 	}
@@ -96,9 +101,11 @@ func TestToolAndGuardianAreKilledAtOnce(t *testing.T) {
 	daemon := func(s Survivor) bool { return s.Name == "sleep 100."+tr.token }
 	until(t, settle, func() bool { return slices.ContainsFunc(Marked(tr.marker), daemon) }, func() string { return "no daemon" })
 	// Stopped, the guardian cannot act before its own end.
-	for _, step := range []error{
-		syscall.Kill(to.guardian, syscall.SIGSTOP), to.cmd.Process.Kill(), syscall.Kill(to.guardian, syscall.SIGKILL),
-	} {
+	if err := syscall.Kill(to.guardian, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	until(t, settle, func() bool { e, _ := look(to.guardian); return e.stopped }, func() string { return "the guardian runs on" })
+	for _, step := range []error{to.cmd.Process.Kill(), syscall.Kill(to.guardian, syscall.SIGKILL)} {
 		if step != nil {
 			t.Fatal(step)
 		}
@@ -173,6 +180,38 @@ func TestGuardianIsStopped(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A guardian that a debugger holds is not woken by CONT. The debugger is the test, an ancestor as Yama asks for.
+func TestGuardianIsHeld(t *testing.T) {
+	tr := newTrial(t)
+	to := startTool(t, tr, escape)
+	tr.awaitReady(escaped)
+	runtime.LockOSThread() // a tracer is a thread
+	defer runtime.UnlockOSThread()
+	if err := errors.Join(unix.PtraceSeize(to.guardian), unix.PtraceInterrupt(to.guardian)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, settle, func() bool { e, _ := look(to.guardian); return e.stopped }, func() string { return "the guardian runs on" })
+	if err := to.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	for ended := false; !ended; { // the dead are the tracer's before they are the parent's
+		var ws syscall.WaitStatus
+		if _, err := syscall.Wait4(to.guardian, &ws, unix.WALL, nil); err != nil {
+			t.Fatal(err)
+		}
+		ended = ws.Exited() || ws.Signaled()
+	}
+	line, err := to.says.ReadString('\n')
+	var sig string
+	var byUs bool
+	var remaining, took int
+	if n, _ := fmt.Sscanf(line, "end %s %t %d %d", &sig, &byUs, &remaining, &took); n != 4 || sig != "SIGKILL" || !byUs || remaining != 0 || took > 1300 {
+		t.Errorf("the tool said %q, %v", line, err)
+	}
+	_ = to.cmd.Wait()
+	tr.nothingLeft()
 }
 
 // A child that ended by itself, unknown to us, before we wanted it to end.

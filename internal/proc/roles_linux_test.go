@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,6 +23,7 @@ var roles = map[string]func(args []string){
 	"descriptors": playDescriptors,
 	"eater":       playEater,
 	"flood":       playFlood,
+	"hopper":      playHopper,
 	"headless":    playHeadless,
 	"polite":      playPolite,
 	"tool":        playTool,
@@ -91,6 +93,34 @@ func playHeadless([]string) {
 	}
 }
 
+// playHopper forks and ends, and so does its child, each in a session of its own, as long as a directory exists. Each adds
+// a byte to the file marks in it. No runtime is needed for what the children do: system calls only.
+func playHopper(args []string) {
+	dir, err := unix.BytePtrFromString(args[0])
+	fd, ferr := unix.Open(args[0]+"/marks", unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND, 0o600)
+	if err != nil || ferr != nil {
+		panic("no marks")
+	}
+	signal.Ignore(syscall.SIGTERM)
+	hop(uintptr(unsafe.Pointer(dir)), uintptr(fd))
+	runtime.KeepAlive(dir)
+}
+
+//go:norace
+//go:nosplit
+func hop(dir, fd uintptr) {
+	for {
+		if _, _, gone := syscall.RawSyscall6(syscall.SYS_FACCESSAT, ^uintptr(99), dir, 0, 0, 0, 0); gone != 0 {
+			syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
+		syscall.RawSyscall(syscall.SYS_WRITE, fd, dir, 1)
+		if pid, _, _ := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0); pid != 0 {
+			syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+	}
+}
+
 // playPolite adds to a file when it is ready, prints when TERM reaches it, in nanoseconds of the wall clock, and ends.
 func playPolite(args []string) {
 	c := make(chan os.Signal, 1)
@@ -102,10 +132,11 @@ func playPolite(args []string) {
 	fmt.Println(time.Now().UnixNano())
 }
 
-// playTool is a tool that runs a shell script with a marker, tells the pids of its guardian and child, and waits.
+// playTool is a tool that runs a shell script with a marker, tells the pids of its guardian and child, stops them on USR1, and
+// tells how that ended and how long it took.
 func playTool(args []string) {
 	p, err := Start(context.Background(), Command{
-		Argv: []string{"/bin/sh", "-c", args[1]}, Dir: "/", Env: os.Environ(), Marker: args[0], Grace: 3 * time.Second,
+		Argv: []string{"/bin/sh", "-c", args[1]}, Dir: "/", Env: os.Environ(), Marker: args[0], Grace: 300 * time.Millisecond,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -114,6 +145,12 @@ func playTool(args []string) {
 	go func() { _, _ = io.Copy(os.Stdout, p.Stdout) }()
 	go func() { _, _ = io.Copy(os.Stdout, p.Stderr) }()
 	e, _ := look(p.PID())
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR1)
 	fmt.Println("tool", e.ppid, e.pid)
-	p.Wait()
+	<-c
+	began := time.Now()
+	p.Stop()
+	x := p.Wait()
+	fmt.Println("end", x.Signal, x.ByUs, len(x.Remaining), time.Since(began).Milliseconds())
 }

@@ -43,6 +43,8 @@ env -i T=$T setsid sh $T/s TOKEN &
 exit
 E
 sh $T/s TOKEN & exec sleep 100.TOKEN`},
+		// Faster than a look at all processes.
+		{"hopping without exec", `"$SELF" hopper $T & exec sleep 100.TOKEN`},
 		// Every process starts two, four deep, again and again.
 		{"bushy", `S='` + hop + `n=$1; while [ -d $T ]; do [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & wait; [ $n -gt 0 ] || { sleep 0.02; exit; }; done'; export S; exec sh -c "$S" s 4 TOKEN`},
 	} {
@@ -54,7 +56,7 @@ sh $T/s TOKEN & exec sleep 100.TOKEN`},
 			defer os.RemoveAll(dir) // before anything else: a storm that goes on ends with it
 			tr := newTrial(t)
 			cmd := tr.command(c.script)
-			cmd.Env = append(cmd.Env, "T="+dir)
+			cmd.Env = append(cmd.Env, "T="+dir, "SELF="+tr.role().Argv[0])
 			cmd.Grace = 100 * time.Millisecond
 			tr.start(context.Background(), cmd)
 			marks := func() int64 {
@@ -95,8 +97,20 @@ func TestOtherChildrenAreSpared(t *testing.T) {
 		tr := script(t, "setsid sleep 100.TOKEN & exec sleep 100.TOKEN")
 		beside := script(t, "exec sleep 100.TOKEN")
 		tr.await(2)
+		later := exec.Command("/bin/sh", "-c", "sleep 100; exit 9")
+		if err := later.Start(); err != nil {
+			t.Fatal(err)
+		}
+		spared[later.Process.Pid] = true
 		end(tr)
 		tr.within(1500 * time.Millisecond)
+		if gone(later.Process.Pid) {
+			t.Error("a younger child of the tool is dead")
+		}
+		_ = later.Process.Kill()
+		if err := later.Wait(); later.ProcessState == nil {
+			t.Errorf("its status is lost: %v", err)
+		}
 		tr.token, beside.token = beside.token, tr.token
 		if l := tr.left(); len(l) != 1 {
 			t.Errorf("the run beside: %v, want one process", l)

@@ -175,19 +175,17 @@ func (s *supervisor) dismiss() {
 		return
 	}
 	s.seen[s.child] = true
+	adopted := adoptedBy(s.tree.self)
 	table, _ := readTable()
 	for _, e := range table {
-		if e.dead && e.ppid == s.tree.self && s.ours(e) {
-			var ws syscall.WaitStatus
-			var ru syscall.Rusage
-			if pid, err := syscall.Wait4(e.pid, &ws, syscall.WNOHANG, &ru); err == nil && pid == e.pid && e.identity == s.child {
-				s.childEnded(endedFrom(ws, &ru))
-			}
+		// Another dead child of this process is one that os/exec waits for.
+		if !e.dead || e.ppid != s.tree.self || !s.seen[e.identity] && (e.start < s.tree.since || !adopted(e)) {
+			continue
+		}
+		var ws syscall.WaitStatus
+		var ru syscall.Rusage
+		if pid, err := syscall.Wait4(e.pid, &ws, syscall.WNOHANG, &ru); err == nil && pid == e.pid && e.identity == s.child {
+			s.childEnded(endedFrom(ws, &ru))
 		}
 	}
-}
-
-// ours tells a dead child of this process that came from the tree from one that os/exec waits for.
-func (s *supervisor) ours(e entry) bool {
-	return s.seen[e.identity] || e.start >= s.tree.since && e.sid == s.g.pid
 }
