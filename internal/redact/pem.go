@@ -8,7 +8,7 @@ const (
 	pemLabel = 64      // bytes of a label, at most
 	pemRun   = 16      // base64 characters that no word has
 	pemField = 200     // bytes of a header field such as DEK-Info, at most
-	pemHead  = 4 << 10 // bytes of all of them, at most
+	pemHead  = 1 << 10 // bytes of all of them, at most
 )
 
 // privateKey is a PEM block of a private key, with real or escaped newlines or on one line, ended or cut. The opening
