@@ -39,6 +39,10 @@ type Attempt struct {
 
 	Limits Limits
 
+	// Learned is told the session and the model as soon as each is known, which can be minutes before the first event.
+	// It is called like emit, from the same goroutine. nil: nobody is told.
+	Learned func(session, model string)
+
 	Events *event.Log  // receives every line of stdout, redacted; nil: nobody
 	Stderr io.Writer   // receives the first and the last 256 KiB of opencode's stderr, redacted; nil: nobody
 	Redact *redact.Set // what Stderr must not show

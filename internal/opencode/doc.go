@@ -1,15 +1,18 @@
 // Package opencode is our side of the opencode program: where its binary is, what that version can do, the environment
 // it gets, one supervised run of it, and what its failures mean.
 //
-// A run has one owner, the loop of [Run], and two readers. Only the loop decides; nobody else stops the process.
+// A run has one owner, the loop of [Run]. Only it decides; nobody else stops the process.
 //
-//	stdout ─▶ events reader ─▶ emit (the caller's) ─▶┐
-//	stderr ─▶ lines reader ─▶ record (clipped) ─────▶├─▶ loop ─▶ watch ─▶ stop ─▶ process: TERM, grace, KILL
-//	context, process, one timer ────────────────────▶┘
+//	stdout ─▶ spool ─▶ decoder, log ─▶┐             ┌─▶ queue ─▶ emit (the caller's)
+//	stderr ─▶ lines, record (clipped) ├──▶ loop ──▶┤
+//	context, process, one timer ──────┘    │  ▲    └─▶ process: TERM, grace, KILL
+//	                                       ▼  │
+//	                                      watch
 //
-// emit runs in the events reader, so that a caller who blocks delays the worker and never a deadline. The watch is a
-// pure state machine: it is told events, lines and the time, and answers with a reason to stop, or the time when it
-// wants to be asked again.
+// opencode exits without waiting until its output was read. So nothing that happens to the bytes may hold up the reading:
+// the spool takes them off the pipe, and emit has a goroutine and a queue of its own. A caller who blocks delays no
+// deadline either. The watch is a pure state machine: it is told events, lines and the time, and answers with a reason
+// to stop, or the time when it wants to be asked again.
 //
 //	starting ──first sign──▶ working ──stop, with an answer──▶ complete ──5 s of silence──▶ stop: success
 //	                          │   ▲                              │ a further model call

@@ -124,7 +124,7 @@ func play(kind, notes string) int {
 		count, _ := filepath.Glob(filepath.Join(notes, "try*"))
 		note(fmt.Sprintf("try%d", len(count)), "")
 		if len(count) < 2 {
-			fmt.Fprintln(os.Stderr, "\x1b[91m\x1b[1mError: \x1b[0mUnexpected error\n\nSQLiteError: database is locked\n      at PRAGMA journal_mode = WAL")
+			fmt.Fprintln(os.Stderr, "\x1b[91m\x1b[1mError: \x1b[0mUnexpected error\n\nFailed query: insert into \"project\" (\"id\") values (?)\nparams: global")
 			return 1
 		}
 		io.Copy(io.Discard, os.Stdin)
@@ -146,9 +146,12 @@ func play(kind, notes string) int {
 		os.Stderr.Write(append(bytes.Repeat([]byte("x"), 300<<10), '\n'))
 		os.Stderr.WriteString("last key is hunter2-hunter2-2\n")
 		answer()
-	case "many":
+	case "many", "many-hang":
 		for range 200 {
 			sayText("more")
+		}
+		if kind == "many-hang" {
+			time.Sleep(time.Minute)
 		}
 		answer()
 	case "holder":

@@ -48,7 +48,8 @@ type Reply struct {
 }
 
 // A Runner carries out a query: sandboxed, with the environment of a worker, bounded in time and output, and with
-// nothing left alive behind it. An error means that the command did not run to its end.
+// nothing left alive behind it. It must take the output as it comes, through a large pipe or into a file: opencode exits
+// without waiting until it was read, and a list of models has hundreds of kilobytes. An error means that the command did not run to its end.
 type Runner func(ctx context.Context, q Query) (Reply, error)
 
 // Probe asks a binary for its version and for the flags of `run`, or takes both from the cache in cacheDir, which is

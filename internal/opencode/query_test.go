@@ -12,17 +12,21 @@ import (
 	"opencode-delegate/internal/fault"
 )
 
-// replies is a Runner that answers by the beginning of the arguments.
+// replies is a Runner that answers by the longest beginning of the arguments that it knows.
 type replies map[string]Reply
 
 func (r replies) run(_ context.Context, q Query) (Reply, error) {
 	args := strings.Join(q.Argv[1:], " ")
-	for prefix, reply := range r {
-		if strings.HasPrefix(args, prefix) {
-			return reply, nil
+	best := ""
+	for prefix := range r {
+		if strings.HasPrefix(args, prefix) && len(prefix) > len(best) {
+			best = prefix
 		}
 	}
-	return Reply{}, errors.New("not expected: " + args)
+	if best == "" {
+		return Reply{}, errors.New("not expected: " + args)
+	}
+	return r[best], nil
 }
 
 var bin = Binary{Path: "/bin/opencode", Version: "1.18.33"}

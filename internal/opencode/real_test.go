@@ -92,14 +92,21 @@ func (l lab) ask(ctx context.Context, q Query) (Reply, error) {
 	}
 	c := exec.CommandContext(ctx, q.Argv[0], q.Argv[1:]...)
 	c.Dir, c.Env = dir, overlay(append([]string(nil), l.env...), []string{"PWD=" + dir})
-	var stdout, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &stdout, &stderr
-	err := c.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		err = nil
+	// A file takes everything at once: opencode does not wait until a pipe was read.
+	stdout, err := os.CreateTemp(l.home, "reply")
+	if err != nil {
+		return Reply{}, err
 	}
-	return Reply{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Code: c.ProcessState.ExitCode()}, err
+	defer stdout.Close()
+	var stderr bytes.Buffer
+	c.Stdout, c.Stderr = stdout, &stderr
+	err = c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return Reply{}, err
+	}
+	text, err := os.ReadFile(stdout.Name())
+	return Reply{Stdout: text, Stderr: stderr.Bytes(), Code: c.ProcessState.ExitCode()}, err
 }
 
 // real is what a scenario of the scripted model comes to through the real opencode.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"opencode-delegate/internal/event"
@@ -17,17 +16,17 @@ import (
 
 const (
 	// lockRetries bounds how often a start is repeated because another opencode held the database.
-	lockRetries = 6
+	lockRetries = 4
 	// drainQuiet is how long the readers may make no progress once the tree is dead: a caller whose emit blocks must not
 	// keep the run from returning.
-	drainQuiet = time.Second
+	drainQuiet = 2 * time.Second
 )
 
 // Run carries out one attempt with `opencode run` and returns when the process and everything that came of it has
 // ended. It is a [Driver].
 //
-// emit gets each event, in order, from one goroutine, and no new one once Run has returned; a call that still blocks a
-// second after the tree is dead is left behind. An error of its ends the run with that error as the fault. The end of
+// emit gets each event, in order, from one goroutine, and no new one once Run has returned; a call that still blocks
+// two seconds after the tree is dead is left behind, and the run has failed. An error of its ends the run with that error as the fault. The end of
 // ctx ends the run too: with the *fault.Error that is its cause, else as CANCELLED.
 //
 // The error is for what kept the attempt from starting; what became of a started one is in the Outcome.
@@ -59,7 +58,7 @@ func Run(ctx context.Context, a Attempt, emit func(event.Event) error) (Outcome,
 			return Outcome{}, err
 		}
 		if w.locked && w.events == 0 && w.calls == 0 && w.halted == nil && exit.Code != 0 && try < lockRetries && pause(ctx, w, try) {
-			notes = append(notes, "opencode's database was locked by another opencode: started again")
+			notes = append(notes, "opencode could not use its database, which another opencode may hold: started again")
 			continue
 		}
 		o := w.outcome(a, exit)
@@ -96,14 +95,25 @@ func supervise(ctx context.Context, w *watch, c proc.Command, a Attempt, stderr 
 	if err != nil {
 		return proc.Exit{}, startError(ctx, w, c, err)
 	}
-	r := newReaders()
-	go r.events(event.NewStream(r.counted(p.Stdout), a.Events), emit)
+	r := newRelay()
+	out := newSpool(r.counted(p.Stdout))
+	go r.events(event.NewStream(out, a.Events))
 	go r.lines(p.Stderr, stderr)
+	go r.tell(emit, a.Learned)
 	loop(ctx, w, p, r)
 	close(r.quit)
+	out.Close()
 	p.Stdout.Close()
 	p.Stderr.Close()
-	return p.Wait(), nil
+	exit := p.Wait()
+	if w.halted == nil && exit.ByUs {
+		// The process obeys the context and the deadline by itself, and may have been quicker than the loop.
+		if ctx.Err() != nil {
+			w.over(context.Cause(ctx))
+		}
+		w.tick(time.Now())
+	}
+	return exit, nil
 }
 
 func startError(ctx context.Context, w *watch, c proc.Command, err error) error {
@@ -121,14 +131,15 @@ func startError(ctx context.Context, w *watch, c proc.Command, err error) error 
 }
 
 // loop is the one place where decisions fall.
-func loop(ctx context.Context, w *watch, p *proc.Process, r *readers) {
+func loop(ctx context.Context, w *watch, p *proc.Process, r *relay) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	over, dead := ctx.Done(), p.Done()
 	events, lines := r.eventc, r.linec
+	var q queue
 	var quiet <-chan time.Time // set once the tree is dead
-	seen := r.read.Load()
-	for events != nil || lines != nil || dead != nil {
+	seen := r.moved.Load()
+	for events != nil || lines != nil || dead != nil || !q.empty() {
 		if w.halted != nil {
 			p.Stop()
 		}
@@ -137,19 +148,29 @@ func loop(ctx context.Context, w *watch, p *proc.Process, r *readers) {
 			timer.Reset(time.Until(t))
 			due = timer.C
 		}
+		more := events
+		if q.full() {
+			more = nil
+		}
+		news, first := q.out(r)
 		select {
-		case e, ok := <-events:
+		case e, ok := <-more:
 			if !ok {
 				events = nil
 				break
 			}
 			w.event(e, time.Now())
+			q.learned(w)
+			q.add(told{event: &e})
 		case l, ok := <-lines:
 			if !ok {
 				lines = nil
 				break
 			}
 			w.line(l, time.Now())
+			q.learned(w)
+		case news <- first:
+			q.sent()
 		case err := <-r.failed:
 			w.stop(halt{fault: fault.Of(err)})
 		case now := <-due:
@@ -161,87 +182,33 @@ func loop(ctx context.Context, w *watch, p *proc.Process, r *readers) {
 			dead = nil
 			quiet = time.After(drainQuiet)
 		case <-quiet:
-			now := r.read.Load()
+			now := r.moved.Load()
 			if now == seen {
+				w.stop(halt{fault: unheard})
 				return
 			}
 			seen, quiet = now, time.After(drainQuiet)
 		}
 	}
-}
-
-// readers carry the two outputs of a process to the loop.
-type readers struct {
-	eventc chan event.Event
-	linec  chan LogLine
-	failed chan error    // the first error of emit
-	quit   chan struct{} // closed when the loop has left: then nobody is told anything
-	read   atomic.Int64  // grows while anything is read
-}
-
-func newReaders() *readers {
-	return &readers{eventc: make(chan event.Event), linec: make(chan LogLine), failed: make(chan error, 1), quit: make(chan struct{})}
-}
-
-// counted is src, with what is read of it added to r.read.
-func (r *readers) counted(src io.Reader) io.Reader { return countingReader{src, &r.read} }
-
-type countingReader struct {
-	io.Reader
-	n *atomic.Int64
-}
-
-func (c countingReader) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n.Add(int64(n) + 1)
-	return n, err
-}
-
-func (r *readers) events(s *event.Stream, emit func(event.Event) error) {
-	defer close(r.eventc)
-	for {
-		e, err := s.Next()
-		if err != nil {
-			return
-		}
-		if err := r.tell(e, emit); err != nil {
-			select {
-			case r.failed <- err:
-			default:
-			}
-			emit = nil
-		}
-		select {
-		case r.eventc <- e:
-		case <-r.quit:
-			return
-		}
-		r.read.Add(1)
+	close(r.news)
+	if quiet == nil {
+		quiet = time.After(drainQuiet)
 	}
-}
-
-// tell calls emit unless the loop has left.
-func (r *readers) tell(e event.Event, emit func(event.Event) error) error {
 	select {
-	case <-r.quit:
-		return nil
-	default:
+	case <-r.heard:
+		// The last emit may have had something to say.
+		select {
+		case err := <-r.failed:
+			w.stop(halt{fault: fault.Of(err)})
+		default:
+		}
+	case <-quiet:
+		w.stop(halt{fault: unheard})
 	}
-	if emit == nil {
-		return nil
-	}
-	return emit(e)
 }
 
-func (r *readers) lines(src io.Reader, raw io.Writer) {
-	defer close(r.linec)
-	readLines(r.counted(src), raw, func(line []byte) {
-		select {
-		case r.linec <- ParseLogLine(line):
-		case <-r.quit:
-		}
-	})
-}
+// unheard is the fault of a caller whose emit did not return: what the caller knows of the run is not whole.
+var unheard = &fault.Error{Kind: fault.RunFailed, Reason: "the receiver of the events blocked, and not all of them reached it"}
 
 // outcome is what the caller gets to know.
 func (w *watch) outcome(a Attempt, exit proc.Exit) Outcome {

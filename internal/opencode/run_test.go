@@ -6,11 +6,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"opencode-delegate/internal/event"
@@ -235,7 +237,7 @@ func TestLockedDatabaseIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "locked")
 	o := s.run(t, context.Background())
-	if o.Fault != nil || len(o.Notes) != 2 || !strings.Contains(o.Notes[1], "database was locked") {
+	if o.Fault != nil || len(o.Notes) != 2 || !strings.Contains(o.Notes[1], "could not use its database") {
 		t.Errorf("fault %v, notes %q", o.Fault, o.Notes)
 	}
 	s.note(t, "try2")
@@ -304,24 +306,84 @@ func TestEmitEndsARun(t *testing.T) {
 	}
 }
 
-func TestEmitThatBlocksDelaysNoDeadline(t *testing.T) {
+func TestEmitThatBlocksDelaysNobody(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "many")
-	s.Limits.Timeout = 1500 * time.Millisecond
 	hold := make(chan struct{})
 	defer close(hold)
+	block := func(event.Event) error { <-hold; return nil }
+
+	s := newStage(t, "many")
 	begin := time.Now()
-	o, err := Run(context.Background(), s.Attempt, func(event.Event) error { <-hold; return nil })
+	o, err := Run(context.Background(), s.Attempt, block)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(begin); d > s.Limits.Timeout+s.Limits.Grace+2*drainQuiet+time.Second {
+	wantFault(t, o, fault.RunFailed, "blocked")
+	if d := time.Since(begin); d > 2*drainQuiet+3*time.Second {
 		t.Errorf("returned after %s", d)
 	}
-	if o.Fault == nil {
-		t.Error("an answer that nobody could read was a success")
+	if n := strings.Count(s.stdout.String(), "\n"); n != 203 {
+		t.Errorf("%d lines reached the log", n)
+	}
+
+	s = newStage(t, "many-hang")
+	s.Limits.Timeout = time.Second
+	begin = time.Now()
+	if o, err = Run(context.Background(), s.Attempt, block); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, o, fault.Timeout, "time limit")
+	if d := time.Since(begin); d > s.Limits.Timeout+s.Limits.Grace+2*drainQuiet+2*time.Second {
+		t.Errorf("returned after %s", d)
 	}
 }
+
+func TestLearnedComesBeforeTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "quota")
+	var got []string
+	s.Learned = func(session, model string) { got = append(got, session+" "+model) }
+	s.run(t, context.Background())
+	if len(got) == 0 || got[0] != playedSession+" " {
+		t.Errorf("learned %q", got)
+	}
+}
+
+func TestSpoolReadsAhead(t *testing.T) {
+	src := bytes.Repeat([]byte("0123456789"), 3<<20/2) // 15 MB: more than the spool holds
+	r := bytes.NewReader(src)
+	s := newSpool(r)
+	ahead := 0
+	for range 1000 {
+		s.mu.Lock()
+		ahead = s.size
+		s.mu.Unlock()
+		if ahead >= spoolLimit {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if ahead < spoolLimit || ahead > spoolLimit+256<<10 {
+		t.Errorf("%d bytes read ahead", ahead)
+	}
+	var got bytes.Buffer
+	if _, err := got.ReadFrom(s); err != nil || !bytes.Equal(got.Bytes(), src) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+	broken := newSpool(iotest.ErrReader(errors.New("torn")))
+	if _, err := broken.Read(make([]byte, 1)); err == nil || err.Error() != "torn" {
+		t.Errorf("error %v", err)
+	}
+	idle := newSpool(blocked{})
+	time.AfterFunc(20*time.Millisecond, func() { idle.Close() })
+	if _, err := idle.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+type blocked struct{}
+
+func (blocked) Read([]byte) (int, error) { select {} }
 
 func TestRunReturnsThoughADaemonHoldsThePipes(t *testing.T) {
 	t.Parallel()

@@ -83,7 +83,7 @@ func (w *watch) unstarted(a Attempt, exit proc.Exit) *fault.Error {
 		f, _ := Classify(*w.serverError)
 		return f
 	case w.locked:
-		return &fault.Error{Kind: fault.RunFailed, Transient: true, Reason: "opencode's database is locked by another opencode"}
+		return &fault.Error{Kind: fault.RunFailed, Transient: true, Reason: oneLine("opencode could not use its database, which another opencode may hold: "+w.fatal, reasonLimit)}
 	case w.fatal != "":
 		f, _ := Classify(Evidence{Message: w.fatal})
 		f.Reason = oneLine("opencode did not start its work: "+w.fatal, reasonLimit)
