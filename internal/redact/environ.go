@@ -43,10 +43,22 @@ func secretName(name string) bool {
 }
 
 var (
-	number     = regexp.MustCompile(`^[0-9.,:_+\-]+$`)
-	pathStart  = regexp.MustCompile(`^(/|~/|\.{1,2}/|[A-Za-z]:[\\/])`)
-	structural = regexp.MustCompile(`^(true|false|null|[0-9eE+.\-{}\[\]:,\s])*$`)
+	number    = regexp.MustCompile(`^[0-9.,:_+\-]+$`)
+	pathStart = regexp.MustCompile(`^(/|~/|\.{1,2}/|[A-Za-z]:[\\/])`)
 )
+
+// structural is what can stand outside the strings of a JSON text: words and numbers, the first and the last perhaps in
+// part, with punctuation between them.
+var structural = func() *regexp.Regexp {
+	const (
+		numeral = `[0-9eE+.\-]+`
+		tail    = `(?:(?:(?:t?r)?u)?e|(?:(?:(?:f?a)?l)?s)?e|(?:(?:n?u)?l)?l|` + numeral + `)`
+		front   = `(?:t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?|` + numeral + `)`
+		whole   = `(?:true|false|null|` + numeral + `)`
+		between = `\s*[{}\[\]:,][{}\[\]:,\s]*`
+	)
+	return regexp.MustCompile(`^\s*` + tail + `?(?:` + between + whole + `)*(?:` + between + front + `?)?\s*$`)
+}()
 
 // ordinary reports whether a value is a word, a number or a path: to replace those everywhere would ruin the text
 // and hide nothing.

@@ -155,6 +155,17 @@ func TestJSONInsideJSON(t *testing.T) {
 	}
 }
 
+func TestOnlyWhatStandsBetweenStringsIsSpared(t *testing.T) {
+	for value, want := range map[string]bool{
+		"null,null": true, "ull,null}": true, `true, "x`: false, "[1,2,[3]]": true, "e],false": true, "1e5, tru": true, "{}{}{}{}": true, " : [[[ 1": true, ",-1.5e+10,nul": true, "0e123456": true,
+		"1234 5678 9012": false, "true false": false, "rue,abcde": false, "nullify,1": false, "1.2.3.4:x": false, "a[1,2,3]": false,
+	} {
+		if got := structural.MatchString(value); got != want {
+			t.Errorf("%q: %v", value, got)
+		}
+	}
+}
+
 func TestRedactedJSONStaysValid(t *testing.T) {
 	s := New([]string{`A_KEY=nabcdefg1`, `B_KEY=00e9abcd-x`, `C_KEY=abcdefg1\`, `D_KEY=","type":"`, `E_KEY=123456789}`, `F_KEY=\bcdefgh1`, `G_KEY=x"yabcdef`, `H_KEY=null,null`})
 	for _, line := range []string{
