@@ -15,8 +15,6 @@ const (
 	hopeless = 700 * time.Millisecond
 	// persistence is how long we go on killing what arises anew.
 	persistence = 10 * time.Second
-	// chase is the length of one hunt for processes that end before a look at all processes is over.
-	chase = 5 * time.Millisecond
 )
 
 // clear ends the tree: TERM to all at once, KILL after the grace, until it is empty.
@@ -45,8 +43,10 @@ func (s *supervisor) clear() {
 			killing = now
 		}
 		if killing.IsZero() {
+			// What a child starts when it is asked to end is its tidying up. Nobody's is what comes after its end.
+			all := first || !contains(alive, s.child)
 			for _, e := range alive {
-				if !told[e.identity] {
+				if all && !told[e.identity] {
 					told[e.identity] = true
 					ask(e)
 				}
@@ -62,8 +62,7 @@ func (s *supervisor) clear() {
 		}
 		pause = min(pause, 10*time.Millisecond)
 		if grew || len(alive) == 0 {
-			s.hunt()
-			pause = time.Microsecond
+			pause = time.Microsecond // what starts its successor and ends is caught by looking fast, or not at all
 		}
 		s.pause(pause)
 		pause *= 2
@@ -95,15 +94,6 @@ func (s *supervisor) isEmpty(now time.Time) bool {
 		_ = s.g.signal(syscall.SIGCONT) // so that it reaps and reports; it may be stopped again
 	}
 	return s.mute && now.Sub(s.vacant) >= silence
-}
-
-// hunt kills what a look cannot find: a process that starts its successor and ends is gone when the look is over.
-func (s *supervisor) hunt() {
-	if s.lost {
-		hunt(s.tree.self, chase, func(e entry) bool { return e.start >= s.tree.since && s.tree.adopted(e) })
-	} else {
-		hunt(s.tree.root, chase, func(entry) bool { return true })
-	}
 }
 
 // ask sends TERM, which a stopped process takes when it goes on.

@@ -131,9 +131,6 @@ func killAll(t *tree, childless <-chan struct{}) (empty bool) {
 			}
 		}
 		kill(alive)
-		if hunt(t.self, chase, func(entry) bool { return true }) {
-			last = time.Now()
-		}
 		time.Sleep(pause)
 	}
 	return false

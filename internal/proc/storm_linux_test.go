@@ -43,7 +43,6 @@ env -i T=$T setsid sh $T/s TOKEN &
 exit
 E
 sh $T/s TOKEN & exec sleep 100.TOKEN`},
-		// Faster than a look at all processes.
 		{"hopping without exec", `"$SELF" hopper $T & exec sleep 100.TOKEN`},
 		// Every process starts two, four deep, again and again.
 		{"bushy", `S='` + hop + `n=$1; while [ -d $T ]; do [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & [ $n -gt 0 ] && sh -c "$S" s $((n-1)) TOKEN & wait; [ $n -gt 0 ] || { sleep 0.02; exit; }; done'; export S; exec sh -c "$S" s 4 TOKEN`},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,9 +59,6 @@ func (id identity) signal(sig syscall.Signal) error {
 	}
 	return syscall.Kill(id.pid, sig)
 }
-
-// hunt: there is no cheaper look than readTable.
-func hunt(int, time.Duration, func(entry) bool) bool { return false }
 
 // marked returns a test for one marker. The kernel shows the environment of the user's own processes only, and not
 // that of system binaries under System Integrity Protection.
