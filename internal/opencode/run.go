@@ -57,7 +57,7 @@ func Run(ctx context.Context, a Attempt, emit func(event.Event) error) (Outcome,
 		if err != nil {
 			return Outcome{}, err
 		}
-		if w.locked && w.events == 0 && w.calls == 0 && w.halted == nil && exit.Code != 0 && try < lockRetries && pause(ctx, w, try) {
+		if w.locked && w.tr.Events() == 0 && w.calls == 0 && w.halted == nil && exit.Code != 0 && try < lockRetries && pause(ctx, w, try) {
 			notes = append(notes, "opencode could not use its database, which another opencode may hold: started again")
 			continue
 		}
@@ -214,7 +214,7 @@ var unheard = &fault.Error{Kind: fault.RunFailed, Reason: "the receiver of the e
 func (w *watch) outcome(a Attempt, exit proc.Exit) Outcome {
 	o := Outcome{
 		Session: w.session, Model: w.model, Agent: w.agent, Exit: exit, Fault: w.verdict(a, exit), Subagents: len(w.subagents),
-		StderrTail: w.lastText, Usage: w.usage, Cost: w.cost, Steps: w.steps, ModelDoubt: w.modelDoubt(),
+		StderrTail: w.lastText, Usage: w.tr.Tokens(), Cost: w.tr.Cost(), Steps: w.tr.Steps(), ModelDoubt: w.modelDoubt(),
 	}
 	if o.Model == "" {
 		o.Model = a.Model
@@ -235,8 +235,8 @@ func (w *watch) notes(a Attempt, exit proc.Exit, f *fault.Error) []string {
 			notes = append(notes, fmt.Sprintf("opencode exited with %d after a complete answer", exit.Code))
 		}
 	}
-	if w.denied != "" && (f == nil || f.Kind != fault.PermissionDenied) {
-		notes = append(notes, "a rule denied what the worker tried: "+w.denied)
+	if denied := w.denials(); denied != "" && (f == nil || f.Kind != fault.PermissionDenied) {
+		notes = append(notes, "a rule denied what the worker tried: "+denied)
 	}
 	if w.version != "" && a.Binary.Version != "" && w.version != a.Binary.Version {
 		notes = append(notes, fmt.Sprintf("opencode says that it is %s; it was probed as %s", oneLine(w.version, 40), a.Binary.Version))

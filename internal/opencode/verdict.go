@@ -25,23 +25,23 @@ func (w *watch) verdict(a Attempt, exit proc.Exit) *fault.Error {
 		return fault.New(fault.Incomplete, "the worker was killed by %s", exit.Signal).With(w.resume()...)
 	}
 	if w.trouble != nil {
-		return w.failed()
+		return w.refused()
 	}
-	if w.rejected != "" {
-		return fault.New(fault.PermissionDenied, "a permission that the worker asked for was rejected: %s", w.rejected).
+	if rejected := w.rejections(); rejected != "" {
+		return fault.New(fault.PermissionDenied, "a permission that the worker asked for was rejected: %s", rejected).
 			With("grant a wider profile, or a directory with --allow-write or --allow-read")
 	}
 	if w.complete() {
 		return nil
 	}
-	if w.events == 0 {
+	if w.tr.Events() == 0 {
 		return w.unstarted(a, exit)
 	}
 	return w.unfinished(exit)
 }
 
-// failed judges an error event that nothing good followed. Where opencode gives no reason in the event, its log may.
-func (w *watch) failed() *fault.Error {
+// refused judges an error event that nothing good followed. Where opencode gives no reason in the event, its log may.
+func (w *watch) refused() *fault.Error {
 	f, known := Classify(*w.trouble)
 	if known {
 		return f
@@ -60,22 +60,23 @@ func (w *watch) failed() *fault.Error {
 // modelDoubt reports that opencode failed before the first step without a reason: how an unknown model looks without a
 // log.
 func (w *watch) modelDoubt() bool {
-	return w.trouble != nil && w.steps == 0 && w.calls == 0 && w.serverError == nil && unexplained.MatchString(w.trouble.Message)
+	return w.trouble != nil && w.tr.Steps() == 0 && w.calls == 0 && w.serverError == nil && unexplained.MatchString(w.trouble.Message)
 }
 
 // unstarted judges a run without a single event that we know.
 func (w *watch) unstarted(a Attempt, exit proc.Exit) *fault.Error {
+	noise, _ := w.tr.Noise()
 	switch {
 	case exit.Code == sandbox.Refused && a.Wrap != nil:
 		return fault.New(fault.RunFailed, "the sandbox could not be set up: %s", w.said("no reason was given"))
 	case a.Session != "" && strings.HasPrefix(w.fatal, "Session not found"):
 		return fault.New(fault.NotFound, "opencode knows no session %s", oneLine(a.Session, 80))
-	case w.unknownTypes+w.noise > 0:
+	case noise > 0 || len(w.tr.UnknownTypes()) > 0:
 		version := w.version
 		if version == "" {
 			version = a.Binary.Version
 		}
-		return fault.New(fault.RunFailed, "unknown event format: opencode %s printed %d lines and none is an event that this tool knows", oneLine(version, 40), w.unknownTypes+w.noise)
+		return fault.New(fault.RunFailed, "unknown event format: opencode %s printed lines and none is an event that this tool knows", oneLine(version, 40))
 	case w.lastFailure != nil:
 		f, _ := Classify(*w.lastFailure)
 		return f
@@ -98,11 +99,12 @@ func (w *watch) unstarted(a Attempt, exit proc.Exit) *fault.Error {
 
 // unfinished judges a stream that is not one of a success and has no error in it.
 func (w *watch) unfinished(exit proc.Exit) *fault.Error {
+	finish := w.tr.Reason()
 	switch {
 	case w.lastFailure != nil && w.failedCalls > 0:
 		f, _ := Classify(*w.lastFailure)
 		return f
-	case w.open || w.finish == "":
+	case w.tr.Open() || finish == "":
 		reason := "the stream was cut in the middle of a step"
 		if exit.Code != 0 {
 			reason = fmt.Sprintf("%s: opencode exited with %d", reason, exit.Code)
@@ -111,19 +113,30 @@ func (w *watch) unfinished(exit proc.Exit) *fault.Error {
 			}
 		}
 		return fault.New(fault.Incomplete, "%s", reason).With(w.resume()...)
-	case w.finish == "length":
+	case finish == "length":
 		return fault.New(fault.Incomplete, "the reply was cut off by its length").With(w.resume()...)
-	case w.finish == "content-filter":
+	case finish == "content-filter":
 		return fault.New(fault.RunFailed, "%s", whatFilter)
-	case w.finish == "unknown", w.finish == "error", w.finish == "other":
-		return fault.New(fault.RunFailed, "the provider ended its reply without saying that it is finished (finish reason %q)", w.finish)
-	case w.denied != "" && !w.answer:
-		return fault.New(fault.PermissionDenied, "a rule denied what the worker tried, and it gave no answer: %s", w.denied).With("grant a wider profile")
-	case w.finish == "stop":
+	case finish == "unknown", finish == "error", finish == "other":
+		return fault.New(fault.RunFailed, "the provider ended its reply without saying that it is finished (finish reason %q)", finish)
+	case len(w.tr.Refused()) > 0 && !w.tr.Answered():
+		return fault.New(fault.PermissionDenied, "a rule denied what the worker tried, and it gave no answer: %s", w.denials()).With("grant a wider profile")
+	case finish == "stop":
 		return fault.New(fault.EmptyOutput, "the worker ended without an answer")
 	}
-	return fault.New(fault.Incomplete, "the stream ended after a step with finish reason %q, before the worker's answer", oneLine(w.finish, 40)).With(w.resume()...)
+	return fault.New(fault.Incomplete, "the stream ended after a step with finish reason %q, before the worker's answer", oneLine(finish, 40)).With(w.resume()...)
 }
+
+// rejections says what was asked for and rejected, with its patterns where the log has them; "" for nothing.
+func (w *watch) rejections() string {
+	if w.rejected != "" {
+		return w.rejected
+	}
+	return oneLine(strings.Join(w.tr.Rejected(), ", "), 160)
+}
+
+// denials names the tools that a rule denied.
+func (w *watch) denials() string { return oneLine(strings.Join(w.tr.Refused(), ", "), 160) }
 
 func (w *watch) said(nothing string) string {
 	if w.fatal != "" {
@@ -154,7 +167,7 @@ func (w *watch) timeout(format string, limit time.Duration) *fault.Error {
 		last, _ := Classify(*w.lastFailure)
 		f.Reason = oneLine(f.Reason+"; the last model call failed: "+last.Reason, reasonLimit)
 		f.ProviderStatus = last.ProviderStatus
-	} else if w.calls > 0 && w.events == 0 {
+	} else if w.calls > 0 && w.tr.Events() == 0 {
 		f.Reason += "; the model has sent nothing"
 	}
 	return f.With(w.resume()...)

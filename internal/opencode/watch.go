@@ -2,7 +2,6 @@ package opencode
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"opencode-delegate/internal/event"
@@ -38,20 +37,13 @@ type watch struct {
 
 	halted *halt
 
-	// What the events said.
-	events, unknownTypes, noise int
-	lastEvent                   time.Time // of opencode's clock
-	session                     string
-	steps                       int
-	usage                       event.Tokens
-	cost                        float64
-	finish                      string // reason of the last finished step
-	open                        bool   // a step has begun and not finished
-	answer                      bool   // text since the last tool use
-	unknowns                    int    // steps that finished as "unknown" with nothing done in between
-	trouble                     *Evidence
-	healed                      []string
-	rejected, denied            string // what was refused; empty: nothing
+	// What the events said. opencode prints those of the run's own session only, so whatever comes counts.
+	tr        *event.Transcript
+	session   string
+	lastEvent time.Time // of opencode's clock
+	unknowns  int       // steps that finished as "unknown" with nothing done in between
+	trouble   *Evidence // the last error event that nothing good followed
+	healed    []string
 
 	// What the log said.
 	calls        int // model calls that began
@@ -66,11 +58,11 @@ type watch struct {
 	fatal        string    // `Error: …`
 	lastText     string    // the last line that is no line of a log
 	locked       bool      // the database was
-	exiting      bool      // the loop of the main session has ended
+	rejected     string    // a permission; the events may tell of it too
 }
 
 func newWatch(a Attempt, start time.Time) *watch {
-	w := &watch{limits: a.Limits, start: start, progress: start, subagents: map[string]bool{}, calling: map[string]bool{}}
+	w := &watch{tr: &event.Transcript{}, limits: a.Limits, start: start, progress: start, subagents: map[string]bool{}, calling: map[string]bool{}}
 	if !a.Fork {
 		w.session = a.Session
 	}
@@ -78,9 +70,7 @@ func newWatch(a Attempt, start time.Time) *watch {
 }
 
 // complete reports whether the stream is one of a success, as far as it goes.
-func (w *watch) complete() bool {
-	return w.finish == "stop" && !w.open && w.answer && w.trouble == nil && w.rejected == ""
-}
+func (w *watch) complete() bool { return w.tr.Complete() && w.rejected == "" }
 
 func (w *watch) stop(h halt) {
 	if w.halted == nil {
@@ -110,12 +100,14 @@ func (w *watch) heal(note string) {
 
 // event takes one event of the stream.
 func (w *watch) event(e event.Event, now time.Time) {
-	if e.Type == event.Noise {
-		w.noise++
-		return
-	}
-	if w.session == "" && e.Session != "" {
+	if w.session == "" {
 		w.session = e.Session
+	}
+	own := e
+	own.Session = ""
+	w.tr.Add(own)
+	if e.Type == event.Noise {
+		return
 	}
 	if e.At.After(w.lastEvent) {
 		w.lastEvent = e.At
@@ -123,78 +115,52 @@ func (w *watch) event(e event.Event, now time.Time) {
 	// Any event is a sign of life; the retries of a broken stream begin a step each, so that alone heals nothing.
 	w.progress = now
 	switch e.Type {
-	case event.StepStart:
-		w.open = true
-	case event.TextBlock:
-		w.moved(e.At, now)
-		w.answer = w.answer || !e.Text.Blank()
-	case event.Reasoning:
+	case event.TextBlock, event.Reasoning:
 		w.moved(e.At, now)
 	case event.ToolUse:
+		w.unknowns = 0
 		w.moved(e.At, now)
-		w.answer, w.unknowns = false, 0
-		w.tool(e.Tool)
 	case event.StepFinish:
 		w.step(e, now)
 	case event.Failure:
-		ev := FromEvent(e, now)
-		ev.Model = w.model
-		if f, known := Classify(ev); known || w.trouble == nil {
-			w.trouble = &ev
-			// It is the failure that was waited for.
-			w.quotaAt = time.Time{}
-			if f.Kind == fault.QuotaExhausted {
-				w.quotaAt = now.Add(linger)
-			}
-		}
-	case event.Done:
-		if len(e.Rejected) > 0 {
-			w.rejected = e.Rejected[0]
-		}
-	default:
-		w.unknownTypes++
-		return
+		w.failed(e, now)
 	}
-	w.events++
 	w.settle(now)
 }
 
-func (w *watch) tool(t event.Tool) {
-	if t.Status != "error" {
+// failed takes an error event.
+func (w *watch) failed(e event.Event, now time.Time) {
+	ev := FromEvent(e, now)
+	ev.Model = w.model
+	f, known := Classify(ev)
+	if !known && w.trouble != nil {
 		return
 	}
-	name := t.Name
-	if t.Target != "" {
-		name += " " + t.Target
-	}
-	switch {
-	case strings.Contains(t.Error, "rejected permission"):
-		w.rejected = oneLine(name, 160)
-	case strings.Contains(t.Error, "a rule which prevents you"):
-		w.denied = oneLine(name, 160)
+	w.trouble = &ev
+	w.quotaAt = time.Time{}
+	if f.Kind == fault.QuotaExhausted {
+		// opencode will end by itself; if not, we do.
+		w.quotaAt = now.Add(linger)
 	}
 }
 
 func (w *watch) step(e event.Event, now time.Time) {
-	f := e.Finish
-	w.steps++
-	w.open = false
-	w.finish = f.Reason
-	w.usage = w.usage.Add(f.Tokens)
-	w.cost += f.Cost
-	if f.Reason == "unknown" {
+	if e.Finish.Reason == "unknown" {
 		if w.unknowns++; w.unknowns >= 2 {
-			w.stop(halt{fault: &fault.Error{Kind: fault.RunFailed, Reason: "the provider's replies never finish: two ended without a finish reason, and opencode would ask for ever; " +
-				"something between, such as a login page or a proxy, may be answering"}})
+			w.stop(halt{fault: neverFinishes})
 		}
 		return
 	}
 	w.unknowns = 0
 	w.moved(e.At, now)
-	if w.trouble != nil {
+	if w.trouble != nil && len(w.tr.Errors()) == 0 {
 		f, _ := Classify(*w.trouble)
 		w.heal("opencode met an error and went on: " + f.Reason)
 		w.trouble = nil
 	}
 	w.budget()
 }
+
+// neverFinishes is the fault of a provider whose replies end without a finish reason.
+var neverFinishes = &fault.Error{Kind: fault.RunFailed, Reason: "the provider's replies never finish: two ended without a finish reason, and opencode would ask for ever; " +
+	"something between, such as a login page or a proxy, may be answering"}

@@ -10,10 +10,11 @@ import (
 // budget applies the caps. A step that completed the answer is paid for, so its result is kept.
 func (w *watch) budget() {
 	var over string
-	if sum := w.usage.Sum(); w.limits.MaxTokens > 0 && sum > w.limits.MaxTokens {
-		over = fmt.Sprintf("token cap of %d exceeded by %d: %d tokens in %d steps", w.limits.MaxTokens, sum-w.limits.MaxTokens, sum, w.steps)
-	} else if w.limits.MaxCost > 0 && w.cost > w.limits.MaxCost {
-		over = fmt.Sprintf("cost cap of $%.6g exceeded by $%.6g: $%.6g in %d steps", w.limits.MaxCost, w.cost-w.limits.MaxCost, w.cost, w.steps)
+	cost, steps := w.tr.Cost(), w.tr.Steps()
+	if sum := w.tr.Tokens().Sum(); w.limits.MaxTokens > 0 && sum > w.limits.MaxTokens {
+		over = fmt.Sprintf("token cap of %d exceeded by %d: %d tokens in %d steps", w.limits.MaxTokens, sum-w.limits.MaxTokens, sum, steps)
+	} else if w.limits.MaxCost > 0 && cost > w.limits.MaxCost {
+		over = fmt.Sprintf("cost cap of $%.6g exceeded by $%.6g: $%.6g in %d steps", w.limits.MaxCost, cost-w.limits.MaxCost, cost, steps)
 	}
 	switch {
 	case over == "":

@@ -63,9 +63,6 @@ func (w *watch) line(l LogLine, now time.Time) {
 		w.progress = now
 	case LogExitingLoop:
 		w.progress = now
-		if l.Session == w.session {
-			w.exiting = true
-		}
 	case LogRejected:
 		w.progress = now
 		w.rejected = oneLine(strings.TrimSpace(l.Permission+" "+l.Pattern), 160)
