@@ -217,6 +217,47 @@ var attacks = []attack{
 		run: func(w *world) { config("alias.st", "!TOUCH")(w) }, trigger: gitDoes("st"), want: "alias.st was added"},
 	{name: "bare repository", prepare: func(w *world) { w.git(w.root, "init", "-q", "--bare", w.dir) }, run: func(w *world) { config("alias.st", "!TOUCH")(w) },
 		trigger: func(w *world) { w.tryGit(w.dir, "st") }, want: "alias.st was added in config"},
+	{name: "bare repository above", prepare: func(w *world) {
+		w.git(w.root, "init", "-q", "--bare", w.dir)
+		w.must(os.Mkdir(w.dir+"/in", 0o755))
+	}, dir: "work/in", run: func(w *world) { w.git(w.dir, "config", "alias.st", "!"+w.touch()) },
+		trigger: func(w *world) { w.tryGit(w.dir+"/in", "st") }, want: "alias.st was added"},
+	{name: "linked worktree that lost its .git", prepare: linked, dir: "linked", run: func(w *world) {
+		w.hook(w.root + "/main/.git/hooks/pre-commit")
+		w.must(os.Remove(w.root + "/linked/.git"))
+	}, trigger: func(w *world) { w.tryGit(w.root+"/main", "commit", "-q", "--allow-empty", "-m", "x") }, want: "main/.git/hooks/pre-commit was added"},
+	{name: ".git file that leads out to nothing yet", run: func(w *world) { w.write(w.dir+"/sub/.git", "gitdir: "+w.root+"/later\n") },
+		trigger: nil, want: "repository sub/.git was added", after: func(w *world) {
+			w.repo(w.root + "/x")
+			w.must(os.Rename(w.root+"/x/.git", w.root+"/later"))
+			w.git(w.root+"/later", "config", "alias.st", "!"+w.touch())
+			if w.tryGit(w.dir+"/sub", "st"); w.fired() {
+				w.t.Error("it came to life")
+			}
+		}},
+	{name: "core.worktree", run: config("core.worktree", "/"), want: "core.worktree was added"},
+	{name: "core.worktree of a new repository", run: func(w *world) {
+		w.must(os.Mkdir(w.dir+"/n", 0o755))
+		w.repo(w.dir + "/n/e")
+		w.git(w.dir+"/n/e", "config", "core.worktree", w.root)
+	}, want: "core.worktree was added in n/e/.git/config"},
+	{name: "hooks directory that was the user's link", prepare: func(w *world) {
+		w.repo(w.dir)
+		w.must(os.RemoveAll(w.dir + "/.git/hooks"))
+		w.must(os.Mkdir(w.root+"/hooks", 0o755))
+		w.must(os.Symlink(w.root+"/hooks", w.dir+"/.git/hooks"))
+	}, run: func(w *world) { w.must(os.Remove(w.dir + "/.git/hooks")); w.hook(w.dir + "/.git/hooks/pre-commit") },
+		trigger: gitDoes("commit", "-qam", "x"), want: "git directory .git/hooks was replaced by a directory", after: func(w *world) {
+			if target, _ := os.Readlink(w.dir + "/.git/hooks"); target != w.root+"/hooks" {
+				w.t.Errorf("leads to %q", target)
+			}
+		}},
+	{name: "new configuration that holds nothing else", run: func(w *world) { w.write(w.dir+"/.git/config.worktree", "[alias]\n x = !y\n") }, want: "alias.x was added",
+		after: func(w *world) {
+			if _, err := os.Lstat(w.dir + "/.git/config.worktree"); err == nil {
+				w.t.Error("an empty file stays")
+			}
+		}},
 	{name: "configuration as a link", run: func(w *world) {
 		w.write(w.dir+"/c", w.read(w.dir+"/.git/config")+"[alias]\nst = !"+w.touch()+"\n")
 		w.must(os.Remove(w.dir + "/.git/config"))

@@ -248,6 +248,9 @@ func TestAForeignRepositoryIsNotTouched(t *testing.T) {
 			if w.read(w.root+"/other/.git/hooks/pre-push") != w.script() || w.read(w.root+"/other/.git/info/attributes") == "" {
 				t.Error("the other repository lost a file")
 			}
+			if _, err := os.Lstat(w.dir + "/.git"); (name == "file" || name == "link") && err == nil {
+				t.Error("an empty .git stands where none can be put back")
+			}
 			if _, err := os.Lstat(w.dir + "/.git/modules"); name == "modules" && err == nil {
 				t.Error("the link is still there")
 			}

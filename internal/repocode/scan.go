@@ -142,10 +142,7 @@ func (s *scanner) git(path string) {
 			return
 		}
 		real, err = linkTarget(filepath.Dir(path), it.text, "gitdir: ")
-	case symlink:
-		if s.before != nil && !s.before.items[path].equal(it) {
-			return
-		}
+	case symlink: // a new one is a change by itself, whatever it leads to
 		real, err = followGit(path)
 	default:
 		return
