@@ -77,7 +77,7 @@ func TestToolIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = to.cmd.Wait()
-	until(t, 2*time.Second, func() bool { return len(tr.left()) == 0 && gone(to.guardian) }, func() string {
+	until(t, patience(2*time.Second), func() bool { return len(tr.left()) == 0 && gone(to.guardian) }, func() string {
 		return fmt.Sprintf("2 s after the tool, left: %v, guardian %s", tr.left(), nameOf(to.guardian))
 	})
 	reapAdopted()
@@ -111,7 +111,7 @@ func TestToolAndGuardianAreKilledAtOnce(t *testing.T) {
 		}
 	}
 	_ = to.cmd.Wait()
-	until(t, 2*time.Second, func() bool { return gone(to.child) }, func() string { return "the child lives: " + nameOf(to.child) })
+	until(t, patience(2*time.Second), func() bool { return gone(to.child) }, func() string { return "the child lives: " + nameOf(to.child) })
 	if swept := Sweep(context.Background(), tr.marker, 200*time.Millisecond); !slices.ContainsFunc(swept, daemon) {
 		t.Errorf("swept %+v, want the daemon", swept)
 	}
@@ -207,7 +207,7 @@ func TestGuardianIsHeld(t *testing.T) {
 	var sig string
 	var byUs bool
 	var remaining, took int
-	if n, _ := fmt.Sscanf(line, "end %s %t %d %d", &sig, &byUs, &remaining, &took); n != 4 || sig != "SIGKILL" || !byUs || remaining != 0 || took > 1300 {
+	if n, _ := fmt.Sscanf(line, "end %s %t %d %d", &sig, &byUs, &remaining, &took); n != 4 || sig != "SIGKILL" || !byUs || remaining != 0 || took > int(patience(1300*time.Millisecond).Milliseconds()) {
 		t.Errorf("the tool said %q, %v", line, err)
 	}
 	_ = to.cmd.Wait()

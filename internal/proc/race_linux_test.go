@@ -3,4 +3,4 @@
 package proc
 
 // leakRuns is smaller here: a guardian with the race detector in it takes ten times as long to start.
-const leakRuns = 50
+const leakRuns = 40
