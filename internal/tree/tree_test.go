@@ -238,7 +238,9 @@ func TestChanges(t *testing.T) {
 			p.must(os.Remove(p.dir + "/d"))
 			p.write("c2", "same\n")
 			p.write("d2", "same\n")
-		}, want: `renamed "b2" from "b"; deleted "c"; added "c2"; deleted "d"; added "d2"; renamed "n/a" from "a"; +2 -2`},
+			p.must(os.Remove(p.dir + "/e"))
+			p.write("f", "")
+		}, want: `renamed "b2" from "b"; deleted "c"; added "c2"; deleted "d"; added "d2"; deleted "e"; added "f"; renamed "n/a" from "a"; +2 -2`},
 		{name: "rename of a file too large to read", options: Options{HashBytes: -1}, prepare: func(p *place) { p.write("a", "x") },
 			run: func(p *place) { p.must(os.Rename(p.dir+"/a", p.dir+"/b")) }, want: `renamed "b" from "a"; +0 -0`},
 		{name: "empty directories are no files", prepare: func(p *place) { p.must(os.Mkdir(p.dir+"/old", 0o755)) },
@@ -260,6 +262,12 @@ func TestChanges(t *testing.T) {
 			p.write("a", "2\n")
 			p.must(os.Chtimes(p.dir+"/a", fi.ModTime(), fi.ModTime()))
 		}, want: `modified "a"; +1 -1`},
+		{name: "same size and times set back, content not read", options: Options{HashBytes: -1}, prepare: func(p *place) { p.write("a", "1\n"); time.Sleep(2 * tick) }, run: func(p *place) {
+			fi, err := os.Stat(p.dir + "/a")
+			p.must(err)
+			p.write("a", "2\n")
+			p.must(os.Chtimes(p.dir+"/a", fi.ModTime(), fi.ModTime()))
+		}, want: `modified "a"; lines unknown`},
 		{name: "touched and rewritten with the same bytes", prepare: func(p *place) { p.write("a", "1\n"); p.write("b", "1\n") }, run: func(p *place) {
 			p.must(os.Chtimes(p.dir+"/a", time.Unix(1, 0), time.Unix(1, 0)))
 			p.must(os.Remove(p.dir + "/b"))
@@ -269,12 +277,12 @@ func TestChanges(t *testing.T) {
 			run: func(p *place) { p.must(os.Chtimes(p.dir+"/a", time.Unix(1, 0), time.Unix(1, 0))) }, want: `modified "a"; lines unknown`},
 		{name: "no newline at the end", prepare: func(p *place) { p.write("a", "1\n2") }, run: func(p *place) { p.write("a", "1\n2\n"); p.write("b", "x") },
 			want: `modified "a"; added "b"; +2 -1`},
-		{name: "opencode's own writes", prepare: func(p *place) {
-			p.repo()
+		{options: Options{HashBytes: -1, KeepBytes: -1}, name: "opencode's own writes", prepare: func(p *place) {
 			p.write("opencode.json", "{\n  \"share\": \"disabled\"\n}\n")
 			p.write("opencode.jsonc", "{}")
 			p.write(".opencode/opencode.jsonc", "\n {}\n")
 			p.write(".opencode/package.json", `{"dependencies":{"left-pad":"1.3.0"}}`)
+			p.repo()
 		}, run: func(p *place) {
 			p.write("opencode.json", "{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  \"share\": \"disabled\"\n}\n")
 			p.write("opencode.jsonc", "{\n  \"$schema\": \"https://opencode.ai/config.json\",}")
@@ -293,13 +301,16 @@ func TestChanges(t *testing.T) {
 			p.write("opencode.json", "{\"share\": \"disabled\"}")
 			p.write(".opencode/package.json", `{}`)
 			p.write(".opencode/.gitignore", "x\n")
+			p.write("opencode.jsonc", "{}")
 		}, run: func(p *place) {
 			p.write("opencode.json", "{\n  \"$schema\": \"https://opencode.ai/config.json\",\"share\": \"auto\"}")
 			p.write(".opencode/package.json", `{"dependencies":{"@opencode-ai/plugin":"1.18.33","evil":"1"}}`)
 			p.write(".opencode/.gitignore", "y\n")
+			p.write("opencode.jsonc", "{\n  \"$schema\": \"https://opencode.ai/config.json\",}")
+			p.must(os.Chmod(p.dir+"/opencode.jsonc", 0o666))
 			p.write(".opencode/plugin/p.ts", "1\n")
 			p.write("sub/.opencode/node_modules/x", "1\n")
-		}, want: `modified ".opencode/.gitignore"; modified ".opencode/package.json"; added ".opencode/plugin/p.ts"; modified "opencode.json"; added "sub/.opencode/node_modules/x"; +6 -3`},
+		}, want: `modified ".opencode/.gitignore"; modified ".opencode/package.json"; added ".opencode/plugin/p.ts"; modified "opencode.json"; modified "opencode.jsonc"; added "sub/.opencode/node_modules/x"; +8 -4`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -332,10 +343,13 @@ func TestUnknownIsNeverAnEmptyList(t *testing.T) {
 	}
 	p.must(os.MkdirAll(deep, 0o755))
 	tooDeep := take(t, p.dir, Options{})
+	closed := *whole
+	closed.closed = []string{"x"}
 	for name, c := range map[string]Changes{
 		"no before": Compare(context.Background(), nil, whole), "no after": Compare(context.Background(), whole, nil),
 		"limit": Compare(context.Background(), small, whole), "limit after": Compare(context.Background(), whole, small),
 		"cancelled": Compare(context.Background(), whole, stopped), "other directory": Compare(context.Background(), whole, other),
+		"closed":   Compare(context.Background(), &closed, whole),
 		"too deep": Compare(context.Background(), whole, tooDeep),
 	} {
 		b, err := json.Marshal(c)
@@ -580,5 +594,69 @@ func TestUnreadable(t *testing.T) {
 		if c.Known || !strings.Contains(c.Reason, "shut: permission denied") {
 			t.Errorf("mode %o: %s", mode, show(c))
 		}
+	}
+}
+
+// A file that changed within a tick of the snapshot looks the same to stat; its content is read again.
+func TestRacy(t *testing.T) {
+	p := newPlace(t)
+	p.write("a", "1\n")
+	before := take(t, p.dir, Options{})
+	p.write("a", "2\n")
+	fi, err := os.Lstat(p.dir + "/a")
+	p.must(err)
+	now := newEntry("a", fi)
+	now.content = before.entries[0].content
+	before.entries[0] = now
+	before.taken = time.Unix(0, now.ctime).Add(tick / 2)
+	if got := show(Compare(context.Background(), before, take(t, p.dir, Options{Since: before}))); got != `modified "a"; +1 -1` {
+		t.Error(got)
+	}
+}
+
+// What git's object store holds is not held a second time, whatever the version of the index.
+func TestCleanFilesAreNotHeld(t *testing.T) {
+	for version := 2; version <= 4; version++ {
+		p := newPlace(t)
+		p.write("a/long/directory/name", "0\n")
+		for i := range 30 {
+			p.write(fmt.Sprintf("a/%s", strings.Repeat("x", i+1)), fmt.Sprintf("%d\n", i))
+		}
+		p.repo()
+		p.git("update-index", "--index-version", fmt.Sprint(version))
+		p.write("new", "new\n")
+		p.git("add", "--intent-to-add", "new") // an extended entry in version 3
+		p.write("z", "dirty\n")
+		s := take(t, p.dir, Options{})
+		for _, name := range []string{"a/x", "a/" + strings.Repeat("x", 30), "a/long/directory/name"} {
+			if s.find(name).content.text != nil {
+				t.Errorf("version %d: %s is held", version, name)
+			}
+		}
+		if string(s.find("z").content.text) != "dirty\n" {
+			t.Errorf("version %d: the dirty file is not held", version)
+		}
+	}
+}
+
+// An inode that was used again is no rename when the contents are known to differ.
+func TestInodeUsedAgain(t *testing.T) {
+	b, a := entry{path: "b", ino: 7, size: 2, mtime: 1, content: newContent([]byte("1\n"))}, entry{path: "a", ino: 7, size: 2, mtime: 1, content: newContent([]byte("2\n"))}
+	pairs := rename([]pair{{Change{Path: "b", Kind: Deleted}, &b, nil}, {Change{Path: "a", Kind: Added}, nil, &a}})
+	if len(pairs) != 2 {
+		t.Errorf("%+v", pairs)
+	}
+}
+
+// Lines are those of the file that was listed, or none.
+func TestFileThatChangesBehindTheSnapshot(t *testing.T) {
+	p := newPlace(t)
+	p.write("a", "1\n")
+	before := take(t, p.dir, Options{})
+	p.write("a", "2\n")
+	after := take(t, p.dir, Options{KeepBytes: -1})
+	p.write("a", "3\n")
+	if got := show(Compare(context.Background(), before, after)); got != `modified "a"; lines unknown` {
+		t.Error(got)
 	}
 }
