@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -99,12 +100,14 @@ func beforeDashes(args []string) []string {
 	return g.Task
 }
 
-var missing = regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "(.*)" \((<EOL>|.*flag)\)`)
+var missing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "(.*)" \((<EOL>|.*flag)\)`)
+})
 
 // clear turns the flag library's error into a sentence for a caller.
 func clear(err error) error {
 	text := err.Error()
-	if m := missing.FindStringSubmatch(text); m != nil {
+	if m := missing().FindStringSubmatch(text); m != nil {
 		if m[3] == "<EOL>" {
 			return fmt.Errorf("%s needs a value", m[1])
 		}

@@ -1,15 +1,15 @@
 package main
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
-var bare = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+// special reports whether a character may mean something to a shell.
+func special(c rune) bool {
+	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_@%+=:,./-", c))
+}
 
 // quote makes one word of s for a POSIX shell.
 func quote(s string) string {
-	if bare.MatchString(s) {
+	if s != "" && !strings.ContainsFunc(s, special) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

@@ -69,6 +69,7 @@ func TestScript(t *testing.T) {
 				}
 			}
 			env.Setenv("HOME", home)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a race build sleeps a second at its end otherwise
 			env.Setenv("XDG_CONFIG_HOME", config)
 			env.Setenv("OC_DELEGATE_STATE", filepath.Join(user, "state"))
 			env.Setenv("OC_DELEGATE_OPENCODE", filepath.Join(bin, "opencode"))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,14 +154,22 @@ func (r *resolver) model() {
 	}
 }
 
-var wordForm = regexp.MustCompile(`^[\pL\pN_][\pL\pN _.:/@+-]{0,127}$`)
+// isWord reports whether s can be a name that opencode gets as an argument: letters, digits and some marks between them.
+func isWord(s string) bool {
+	for i, c := range s {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '_' && (i == 0 || !strings.ContainsRune(" .:/@+-", c)) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 128
+}
 
 // word checks a value that becomes an argument of opencode.
 func (r *resolver) word(name string, v tiers.Value) {
 	if !v.Set() {
 		return
 	}
-	if !wordForm.MatchString(v.Text) {
+	if !isWord(v.Text) {
 		r.problem(v.Source, fmt.Errorf("%q cannot be the name of a %s", clip(v.Text), name))
 	}
 	r.row(name, v.Text, v.Source)
@@ -208,7 +215,12 @@ func (r *resolver) existing(source, path string) string {
 	return p
 }
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// isEnvName reports whether s can be the name of a variable.
+func isEnvName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9')
+	}) && (s[0] < '0' || s[0] > '9')
+}
 
 func (r *resolver) grant() {
 	f, req := r.flags, &r.call.Request
@@ -235,7 +247,7 @@ func (r *resolver) grant() {
 		req.AllowWrite = append(req.AllowWrite, r.existing("flag --allow-write", path))
 	}
 	for _, name := range f.KeepEnv {
-		if !envName.MatchString(name) {
+		if !isEnvName(name) {
 			r.problem("flag --keep-env", fmt.Errorf("%q is no name of a variable; give the name alone", clip(name)))
 		}
 	}

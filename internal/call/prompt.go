@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -105,10 +106,12 @@ func checkText(s string) error {
 }
 
 // writing matches words that usually ask for a change; a note is all that follows from them.
-var writing = regexp.MustCompile(`(?i)\b(implement|scaffold|migrate|refactor)\b|` +
-	`\b(create|write|edit|modify|change|add|delete|remove|rename|update|fix)\s+(\S+\s+){0,3}?(files?|tests?|functions?|\S*\w\.[a-z]{1,5})\b`)
+var writing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(implement|scaffold|migrate|refactor)\b|` +
+		`\b(create|write|edit|modify|change|add|delete|remove|rename|update|fix)\s+(\S+\s+){0,3}?(files?|tests?|functions?|\S*\w\.[a-z]{1,5})\b`)
+})
 
 // LooksLikeWriting reports whether a prompt seems to ask for changes in files, by its first words.
 func LooksLikeWriting(prompt string) bool {
-	return writing.MatchString(prompt[:min(len(prompt), 400)])
+	return writing().MatchString(prompt[:min(len(prompt), 400)])
 }

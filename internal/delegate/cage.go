@@ -143,13 +143,13 @@ func (c cage) close(agent, tmp string, writes bool) (grip, error) {
 	if err != nil {
 		return grip{}, err
 	}
-	var outside []string
+	outside := slices.Clone(c.request.AllowRead)
 	if writes {
-		outside = slices.DeleteFunc(slices.Clone(policy.Write), func(path string) bool {
-			return slices.Contains([]string{c.request.Dir, c.dirs.Data, c.dirs.State, c.dirs.Cache}, path)
-		})
+		outside = append(outside, policy.Write...)
 	}
 	g, err := c.grip(agent, tmp, writes, outside)
+	more := sandbox.AddEnv(g.env, writes)
+	g.env, g.add = append(g.env, more...), append(g.add, more...)
 	g.wrap = func(argv []string) ([]string, []string, error) { return policy.Command(c.host.Self, argv) }
 	return g, err
 }

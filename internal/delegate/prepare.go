@@ -12,6 +12,7 @@ import (
 	"opencode-delegate/internal/opencode"
 	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/sandbox"
 )
 
 // A Plan is a request that has passed every check which needs no record: what is left is to run it.
@@ -121,6 +122,7 @@ func (p *Plan) query(ctx context.Context, q opencode.Query) (opencode.Reply, err
 		}
 	}
 	opts := p.cage.options(own)
+	project := q.Dir
 	if q.Dir == "" {
 		q.Dir = empty
 	}
@@ -131,7 +133,7 @@ func (p *Plan) query(ctx context.Context, q opencode.Query) (opencode.Reply, err
 	}
 	argv := q.Argv
 	if p.cage.sandbox() == sandboxOn {
-		policy, err := p.cage.policy(q.Dir, own, false)
+		policy, err := p.cage.policy(project, own, false)
 		if err != nil {
 			return opencode.Reply{}, err
 		}
@@ -139,7 +141,7 @@ func (p *Plan) query(ctx context.Context, q opencode.Query) (opencode.Reply, err
 		if err != nil {
 			return opencode.Reply{}, err
 		}
-		argv, env = wrapped, append(env, add...)
+		argv, env = wrapped, append(append(env, add...), sandbox.AddEnv(env, false)...)
 	}
 	child, err := proc.Start(ctx, proc.Command{
 		Argv: argv, Dir: q.Dir, Env: env, Marker: "query-" + filepath.Base(tmp), Grace: time.Second,

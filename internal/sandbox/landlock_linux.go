@@ -8,8 +8,9 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"unsafe"
 
+	// The library's system calls, not its policies: those follow symbolic links in a path and have no rights by inode.
+	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,16 +38,16 @@ func Detect(getenv func(string) string) Support {
 	if getenv(NoLandlockEnv) == "1" {
 		return Support{Reason: NoLandlockEnv + " is set"}
 	}
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	version, err := landlock.LandlockGetABIVersion()
 	switch {
-	case errno == unix.ENOSYS:
+	case errors.Is(err, unix.ENOSYS):
 		return Support{Reason: "the kernel has no Landlock (Linux 6.2 or newer has what is needed)"}
-	case errno == unix.EOPNOTSUPP:
+	case errors.Is(err, unix.EOPNOTSUPP):
 		return Support{Reason: "Landlock is switched off in this kernel (boot parameter lsm=)"}
-	case errno != 0:
-		return Support{Reason: fmt.Sprintf("the kernel refuses Landlock: %v", errno)}
+	case err != nil:
+		return Support{Reason: fmt.Sprintf("the kernel refuses Landlock: %v", err)}
 	}
-	return supportOf(int(version))
+	return supportOf(version)
 }
 
 func supportOf(abi int) Support {
@@ -65,10 +66,10 @@ func supportOf(abi int) Support {
 }
 
 // handled is what a ruleset of this ABI denies unless a rule grants it.
-func handled(abi int) unix.LandlockRulesetAttr {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: write | makeDevice}
+func handled(abi int) landlock.RulesetAttr {
+	attr := landlock.RulesetAttr{HandledAccessFS: write | makeDevice}
 	if abi >= 5 {
-		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+		attr.HandledAccessFS |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	}
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
@@ -85,11 +86,11 @@ type ruleset struct {
 func newRuleset(abi int) (ruleset, error) {
 	attr := handled(abi)
 	// The kernel takes the size as the version of the structure, and refuses fields that it does not know unless they are zero.
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if errno != 0 {
-		return ruleset{}, fmt.Errorf("landlock_create_ruleset: %w", errno)
+	fd, err := landlock.LandlockCreateRuleset(&attr, 0)
+	if err != nil {
+		return ruleset{}, fmt.Errorf("landlock_create_ruleset: %w", err)
 	}
-	return ruleset{int(fd), attr.Handled_access_fs}, nil
+	return ruleset{fd, attr.HandledAccessFS}, nil
 }
 
 // allow grants rights below path. Nothing in path may be a symbolic link: it would carry the grant to another place. What
@@ -117,10 +118,9 @@ func (r ruleset) allow(path string, rights uint64) error {
 	default:
 		rights &= onFile
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
-	if errno != 0 {
-		return fmt.Errorf("landlock_add_rule for %s: %w", path, errno)
+	rule := landlock.PathBeneathAttr{AllowedAccess: rights & r.handled, ParentFd: fd}
+	if err := landlock.LandlockAddPathBeneathRule(r.fd, &rule, 0); err != nil {
+		return fmt.Errorf("landlock_add_rule for %s: %w", path, err)
 	}
 	return nil
 }
@@ -230,8 +230,8 @@ func restrictAndExec(p Policy, argv, environ []string) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
-		return fmt.Errorf("landlock_restrict_self: %w", errno)
+	if err := landlock.LandlockRestrictSelf(r.fd, 0); err != nil {
+		return fmt.Errorf("landlock_restrict_self: %w", err)
 	}
 	unix.Close(r.fd)
 	return fmt.Errorf("%s: %w", argv[0], syscall.Exec(argv[0], argv, environ))

@@ -100,7 +100,7 @@ func TestSupportNamesGaps(t *testing.T) {
 	if s := Detect(func(name string) string { return map[string]string{NoLandlockEnv: "1"}[name] }); s.OK() || s.ABI != 0 {
 		t.Errorf("with %s: %+v", NoLandlockEnv, s)
 	}
-	if handled(3).Handled_access_fs>>15 != 0 || handled(5).Scoped != 0 || handled(6).Scoped == 0 || handled(5).Handled_access_fs>>15 != 1 {
+	if handled(3).HandledAccessFS>>15 != 0 || handled(5).Scoped != 0 || handled(6).Scoped == 0 || handled(5).HandledAccessFS>>15 != 1 {
 		t.Error("a ruleset asks an old kernel for what it does not know")
 	}
 	if s := Detect(os.Getenv); !s.OK() {
