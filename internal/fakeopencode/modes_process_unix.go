@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // processModes leave processes behind. Their pids are appended to OC_FAKE_STATE/pids, one a line.
@@ -42,12 +43,26 @@ var processModes = map[string]func(*fake, string){
 	},
 }
 
+// launch starts a command and waits until it has written its pid: a test that looks for the process has to know it.
 func (f *fake) launch(cmd *exec.Cmd) {
+	before := f.listed()
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(f.err, "fake opencode:", err)
 		return
 	}
+	for deadline := time.Now().Add(5 * time.Second); f.listed() == before && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
 	f.tool(toolCall{tool: "bash", input: map[string]any{"command": "a server in the background"}, output: "started\n", metadata: map[string]any{"exit": 0}})
+}
+
+// listed is how long the list of processes is.
+func (f *fake) listed() int64 {
+	fi, err := os.Stat(filepath.Join(f.state, "pids"))
+	if err != nil {
+		return 0
+	}
+	return fi.Size()
 }
 
 // pids is the path of the list of processes, as a word of the shell.
