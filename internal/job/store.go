@@ -48,11 +48,15 @@ func (s *Store) CacheDir() string {
 type Job struct {
 	Record record.Dir
 	state  State
-	lease  *Lease
+	lease  *Lease // nil when the disk was too full for one
+	lost   error  // what could not be written, because the disk is full; nil = nothing
 }
 
 // Create makes the record of a new job and takes its lease. The state's ID and CreatedAt are set here, from now.
 // The prompt is kept exactly as it is.
+//
+// A full disk is no reason to refuse a delegation: the job then has what could be written of its record, and the error comes
+// from Finish. Any other failure is a fault.Usage and leaves no record.
 func (s *Store) Create(st State, request any, prompt []byte, now time.Time) (*Job, error) {
 	st.Schema, st.State, st.CreatedAt = Schema, Queued, now.UTC()
 	for {
@@ -61,7 +65,7 @@ func (s *Store) Create(st State, request any, prompt []byte, now time.Time) (*Jo
 		if errors.Is(err, os.ErrExist) {
 			continue
 		}
-		if err != nil {
+		if err != nil && !full(err) {
 			return nil, stateError(s.root, err)
 		}
 		break
@@ -75,6 +79,10 @@ func (s *Store) Create(st State, request any, prompt []byte, now time.Time) (*Jo
 	if err == nil {
 		err = j.write(request, prompt)
 	}
+	if full(err) || err != nil && !exists(dir) {
+		j.lost = err
+		return j, nil
+	}
 	if err != nil {
 		if j.lease != nil {
 			j.lease.Release()
@@ -83,6 +91,11 @@ func (s *Store) Create(st State, request any, prompt []byte, now time.Time) (*Jo
 		return nil, stateError(s.root, err)
 	}
 	return j, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func (j *Job) write(request any, prompt []byte) error {
@@ -109,14 +122,16 @@ func (j *Job) Update(change func(*State)) error {
 
 // Finish writes the result, then the terminal state, and gives the lease back, also when a write fails.
 func (j *Job) Finish(result any, status fault.Kind, now time.Time, change func(*State)) error {
-	defer j.lease.Release()
+	if j.lease != nil {
+		defer j.lease.Release()
+	}
 	rerr := j.Record.WriteJSON(record.Result, result)
 	serr := j.Update(func(st *State) {
 		exit, ended := status.Exit(), now.UTC()
 		st.State, st.Status, st.Exit, st.EndedAt = Ended(status), status, &exit, &ended
 		change(st)
 	})
-	return errors.Join(rerr, serr)
+	return errors.Join(j.lost, rerr, serr)
 }
 
 func (s *Store) dir(id string) string { return filepath.Join(s.root, "jobs", id) }

@@ -24,14 +24,18 @@ func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt string, wat
 	if err != nil {
 		return delegate.Result{}, err
 	}
-	uerr := j.Update(func(st *State) { st.State, st.StartedAt = Running, &now })
+	if uerr := j.Update(func(st *State) { st.State, st.StartedAt = Running, &now }); j.lost == nil {
+		j.lost = uerr
+	}
 	res, eerr := plan.Run(ctx, prompt, delegate.Job{
 		ID:     j.state.ID,
 		Record: j.Record,
 		// The session is written down as soon as it has a name: whoever finds the record of a killed run can go on in it.
 		Session: func(id string) {
 			if id != j.state.Session {
-				uerr = errors.Join(uerr, j.Update(func(st *State) { st.Session = id }))
+				if uerr := j.Update(func(st *State) { st.Session = id }); j.lost == nil {
+					j.lost = uerr
+				}
 			}
 		},
 		Watch: watch,
@@ -45,5 +49,5 @@ func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt string, wat
 			st.CostUSD = res.Usage.CostUSD
 		}
 	})
-	return res, errors.Join(uerr, eerr, ferr)
+	return res, errors.Join(eerr, ferr)
 }
