@@ -190,7 +190,7 @@ func TestRealNothingSurvives(t *testing.T) {
 
 	hang := `[[mock:[{"tool":"bash","args":{"command":"setsid sh -c 'trap \"\" TERM; echo $$ > started; sleep 86433' & sleep 86434","description":"hang"}}]]]`
 	start := time.Now()
-	o = p.run(hang, "--write", "--timeout", "25s", "--grace", "1s").want(t, "TIMEOUT")
+	p.run(hang, "--write", "--timeout", "25s", "--grace", "1s").want(t, "TIMEOUT")
 	if over := time.Since(start) - 25*time.Second; over > 3*time.Second {
 		t.Errorf("returned %v after its deadline", over)
 	}

@@ -45,6 +45,13 @@ func (p *Plan) attempt(g grip, id string) opencode.Attempt {
 func (r *run) carryOut(ctx context.Context, a opencode.Attempt, prompt string) (opencode.Outcome, *event.Transcript, error) {
 	a.Prompt, a.Events, a.Stderr = strings.NewReader(prompt), r.evidence.log, r.evidence.stderr
 	tr := &event.Transcript{}
+	// Told from the goroutine that also tells the events.
+	a.Learned = func(session, model string) {
+		r.named(session)
+		if model != "" {
+			r.job.Watch(Progress{Elapsed: r.plan.Now().Sub(r.started), Said: "session " + session + ", model " + model})
+		}
+	}
 	out, err := opencode.Run(ctx, a, func(e event.Event) error {
 		tr.Add(e)
 		r.named(tr.Session())
