@@ -32,7 +32,7 @@ Examples:
       go on in your newest session of this directory
   oc-delegate --output json --max-tokens 200000 "List every TODO"
       one JSON object for a program; a cap on tokens
-  oc-delegate -- --fix is broken, why?
+  oc-delegate -- "--fix is broken, why?"
       a task that begins with a dash goes after --
 
 Exit codes: 0 OK, 1 USAGE, 2 RUN_FAILED, 3 EMPTY_OUTPUT, 4 NOT_FOUND, 5 INCOMPLETE, 6 CANCELLED, 7 NO_CHANGES,
