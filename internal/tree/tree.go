@@ -37,7 +37,7 @@ type Options struct {
 	// Since is the snapshot before the run, of the same directory: contents of files that it knows and that nobody touched
 	// are taken from it. The result is the same without it, at the price of reading them again.
 	Since *Snapshot
-	// MaxEntries bounds the files and directories that are looked at; more make the changes unknown. 0 means 1,000,000, about 170 MB.
+	// MaxEntries bounds the files and directories that are looked at; more make the changes unknown. 0 means 1,000,000, about 200 MB.
 	MaxEntries int
 	// HashBytes bounds the contents that are read, in bytes. 0 means 256 MiB, negative none.
 	HashBytes int64
