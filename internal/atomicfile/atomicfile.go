@@ -1,4 +1,5 @@
-// Package atomicfile replaces a file in one step: a reader sees the old content or the new one, also after a crash.
+// Package atomicfile replaces a file in one step: a reader sees the old content or the new one, whatever process dies
+// meanwhile. [Write] and [File.Commit] hold that also for the machine: when they return, the new content is on the disk.
 package atomicfile
 
 import (
@@ -21,6 +22,20 @@ func Write(name string, data []byte, perm os.FileMode) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return f.Commit()
+}
+
+// WriteFast is Write for a file that may be lost with the machine's power, but not with a process: it waits for no disk, which
+// is most of what Write costs.
+func WriteFast(name string, data []byte, perm os.FileMode) error {
+	f, err := Create(name, perm)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Abort()
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return f.rename()
 }
 
 // A File is a replacement in the making. It must end with Commit or Abort.
@@ -59,10 +74,23 @@ func (f *File) Abort() {
 
 // Commit puts the new content in place, durably.
 func (f *File) Commit() error {
-	err := f.tmp.Sync()
-	if cerr := f.tmp.Close(); err == nil {
-		err = cerr
+	if err := f.tmp.Sync(); err != nil {
+		f.Abort()
+		return fmt.Errorf("write %s: %w", f.name, err)
 	}
+	if err := f.rename(); err != nil {
+		return err
+	}
+	// Systems that cannot sync a directory say so with an error that means nothing.
+	if d, err := os.Open(filepath.Dir(f.name)); err == nil {
+		d.Sync()
+		d.Close()
+	}
+	return nil
+}
+
+func (f *File) rename() error {
+	err := f.tmp.Close()
 	if err == nil {
 		err = os.Rename(f.tmp.Name(), f.name)
 	}
@@ -70,16 +98,5 @@ func (f *File) Commit() error {
 		os.Remove(f.tmp.Name())
 		return fmt.Errorf("write %s: %w", f.name, err)
 	}
-	return syncDir(filepath.Dir(f.name))
-}
-
-// syncDir makes a rename durable. Systems that cannot sync a directory say so with an error that means nothing.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	d.Sync()
 	return nil
 }

@@ -59,7 +59,9 @@ func (e *evidence) note(err error) {
 func (e *evidence) close() error {
 	e.note(e.log.Err())
 	for _, f := range e.files {
-		e.note(f.Sync())
+		if f.Name() != e.dir.File(record.Stderr) { // a log of opencode's; not worth the disk's time
+			e.note(f.Sync())
+		}
 		f.Close()
 	}
 	if e.err != nil {

@@ -117,6 +117,9 @@ func (j *Job) Update(change func(*State)) error {
 		return fmt.Errorf("job %s is %s; that is final", j.state.ID, j.state.State)
 	}
 	change(&j.state)
+	if j.state.State.Terminal() {
+		return j.Record.WriteLast(record.State, j.state)
+	}
 	return j.Record.WriteJSON(record.State, j.state)
 }
 
@@ -125,7 +128,7 @@ func (j *Job) Finish(result any, status fault.Kind, now time.Time, change func(*
 	if j.lease != nil {
 		defer j.lease.Release()
 	}
-	rerr := j.Record.WriteJSON(record.Result, result)
+	rerr := j.Record.WriteLast(record.Result, result)
 	serr := j.Update(func(st *State) {
 		exit, ended := status.Exit(), now.UTC()
 		st.State, st.Status, st.Exit, st.EndedAt = Ended(status), status, &exit, &ended

@@ -67,18 +67,28 @@ func (d Dir) MakeDir(name string) (string, error) {
 	return path, os.Chmod(path, 0o700)
 }
 
-// WriteExact replaces a file with data as it is.
+// WriteExact replaces a file with data as it is. Like WriteJSON it survives the end of any process; that of the machine
+// only what WriteLast wrote is promised to survive.
 func (d Dir) WriteExact(name string, data []byte) error {
-	return atomicfile.Write(d.File(name), data, 0o600)
+	return atomicfile.WriteFast(d.File(name), data, 0o600)
 }
 
 // WriteJSON replaces a file with v as JSON, its secrets redacted.
 func (d Dir) WriteJSON(name string, v any) error {
+	return d.writeJSON(name, v, atomicfile.WriteFast)
+}
+
+// WriteLast is WriteJSON for what a job ends with: it is on the disk when this returns.
+func (d Dir) WriteLast(name string, v any) error {
+	return d.writeJSON(name, v, atomicfile.Write)
+}
+
+func (d Dir) writeJSON(name string, v any, write func(string, []byte, os.FileMode) error) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return d.WriteExact(name, append(d.set.JSON().Bytes(data), '\n'))
+	return write(d.File(name), append(d.set.JSON().Bytes(data), '\n'), 0o600)
 }
 
 // Read returns a file of at most limit bytes; a larger one is an error, since a record is untrusted input.
