@@ -77,6 +77,7 @@ func (r *run) guard(ctx context.Context, before view) error {
 		return nil
 	}
 	violations, err := repocode.Check(ctx, before.code, r.job.Record.File(record.Kept))
+	r.evidence.note(r.job.Record.Redact(record.Kept))
 	for _, v := range violations {
 		r.res.Violations = append(r.res.Violations, Violation{What: v.What, Kept: v.Kept})
 	}

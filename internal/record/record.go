@@ -6,8 +6,10 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -106,4 +108,31 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: larger than %d bytes", path, limit)
 	}
 	return data, nil
+}
+
+// keptLimit is how much of a kept file is kept: what git runs is short.
+const keptLimit = 4 << 20
+
+// Redact takes the secrets out of every file below a directory of the record, which may be missing. A longer file than
+// 4 MiB is cut, and a link or a device is left as it is.
+func (d Dir) Redact(name string) error {
+	err := filepath.WalkDir(d.File(name), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, keptLimit))
+		if err != nil {
+			return err
+		}
+		return atomicfile.WriteFast(path, d.set.Bytes(data), 0o600)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
