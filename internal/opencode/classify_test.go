@@ -213,6 +213,32 @@ var wordings = []wording{
 	{name: "bare 404", status: 404, message: "Not Found", body: "404 page not found", want: failed},
 }
 
+func TestNamesAndAddressesAreNoWording(t *testing.T) {
+	for _, c := range []struct {
+		ev   Evidence
+		want outcome
+	}{
+		{Evidence{Message: "Forbidden. See https://example.org/docs/quota-and-billing", Status: 403}, auth},
+		{Evidence{Message: "The model 'quota-7b' does not exist", Status: 404}, model},
+		{Evidence{Message: "The model `usage-limit` does not exist"}, model},
+		{Evidence{Message: "Model usage-limit-1 is not supported", Model: "mock/usage-limit-1"}, model},
+		{Evidence{Message: "Overloaded", Model: "mock/err-401"}, transient},
+		{Evidence{Message: "Invalid prompt for insufficient_quota.v2", Status: 400, Model: "mock/insufficient_quota.v2"}, failed},
+	} {
+		f, _ := Classify(c.ev)
+		if got := (outcome{f.Kind, f.Transient}); got != c.want {
+			t.Errorf("%q: %+v, want %+v", c.ev.Message, got, c.want)
+		}
+	}
+}
+
+func TestReasonsAreOneCleanLine(t *testing.T) {
+	f, _ := Classify(Evidence{Message: "a\x1b[31mb\x1b[0m\r\nc\u202ed\u200b\x00\te\xff" + strings.Repeat("é", 1000), Status: 400, At: noon})
+	if !strings.HasPrefix(f.Reason, "the provider refused the request (HTTP 400): ab cd e\uFFFDé") || utf8.RuneCountInString(f.Reason) != 300 || !strings.HasSuffix(f.Reason, "é…") {
+		t.Errorf("%q", f.Reason)
+	}
+}
+
 func (w wording) wire() string {
 	if w.body != "" {
 		return strings.TrimSpace(w.body)

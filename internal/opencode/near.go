@@ -26,9 +26,7 @@ func Near(want string, have []string) []string {
 		}
 		p, m, _ := strings.Cut(strings.ToLower(h), "/")
 		score := similarity(id, m)
-		if p == provider {
-			score += 0.1
-		} else if provider != "" {
+		if p != provider && provider != "" {
 			score *= 0.5 + 0.4*similarity(provider, p)
 		}
 		if score >= 0.45 {

@@ -46,6 +46,9 @@ func TestNear(t *testing.T) {
 			t.Errorf("%s: %q, want %q", want, got, near)
 		}
 	}
+	if got := Near("abd/glm-5.2", []string{"abc/glm-5.1", "abd/glm-5.1"}); !slices.Equal(got, []string{"abd/glm-5.1", "abc/glm-5.1"}) {
+		t.Errorf("the provider of the request comes first: %q", got)
+	}
 	if got := Near("a/model-1", []string{"a/model-2", "a/model-3", "a/model-4", "a/model-5"}); len(got) != 3 {
 		t.Errorf("%d ids", len(got))
 	}

@@ -106,14 +106,19 @@ func supervise(ctx context.Context, w *watch, c proc.Command, a Attempt, stderr 
 	p.Stdout.Close()
 	p.Stderr.Close()
 	exit := p.Wait()
-	if w.halted == nil && exit.ByUs {
-		// The process obeys the context and the deadline by itself, and may have been quicker than the loop.
-		if ctx.Err() != nil {
-			w.over(context.Cause(ctx))
-		}
-		w.tick(time.Now())
-	}
+	w.obeyed(ctx, exit, time.Now())
 	return exit, nil
+}
+
+// obeyed makes up for a loop that was slower than the process, which obeys the context and the deadline by itself.
+func (w *watch) obeyed(ctx context.Context, exit proc.Exit, now time.Time) {
+	if w.halted != nil || !exit.ByUs {
+		return
+	}
+	if ctx.Err() != nil {
+		w.over(context.Cause(ctx))
+	}
+	w.tick(now)
 }
 
 func startError(ctx context.Context, w *watch, c proc.Command, err error) error {

@@ -338,6 +338,33 @@ func TestEmitThatBlocksDelaysNobody(t *testing.T) {
 	}
 }
 
+func TestTheLastEmitCounts(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	defer close(hold)
+	o, err := Run(context.Background(), newStage(t, "ok").Attempt, func(e event.Event) error {
+		if e.Type == event.StepFinish {
+			<-hold
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, o, fault.RunFailed, "blocked")
+
+	o, err = Run(context.Background(), newStage(t, "ok").Attempt, func(e event.Event) error {
+		if e.Type == event.StepFinish {
+			return errors.New("no more room")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, o, fault.RunFailed, "no more room")
+}
+
 func TestLearnedComesBeforeTheFirstEvent(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "quota")

@@ -214,3 +214,56 @@ func TestEndOfTheContext(t *testing.T) {
 		}
 	}
 }
+
+func TestTheTitlesModelIsNotTheRuns(t *testing.T) {
+	s := newScene(Limits{Idle: time.Minute})
+	s.log(callBegan, `INFO message=stream providerID=mock modelID=tiny session.id=ses_1 small=true agent=title mode=primary`)
+	if o := s.outcome(Attempt{}, proc.Exit{}); o.Model != "mock/worker" || o.Agent != "build" {
+		t.Errorf("model %q, agent %q", o.Model, o.Agent)
+	}
+}
+
+func TestStartupIsProgress(t *testing.T) {
+	s := newScene(Limits{Idle: 3 * time.Second})
+	for range 5 {
+		s.later(time.Second).log("INFO message=loading path=/x")
+	}
+	if s.halted != nil {
+		t.Fatalf("stopped: %v", s.halted.fault)
+	}
+	s.log(callBegan)
+	for range 5 {
+		s.later(time.Second).log("INFO message=loading path=/x")
+	}
+	if s.halted == nil {
+		t.Error("housekeeping counted as progress of a call")
+	}
+}
+
+func TestTheEndOfATurnPromisesItsEvent(t *testing.T) {
+	s := newScene(Limits{})
+	s.log(fmt.Sprintf(streamBad, "Insufficient credits"), `ERROR message=process session.id=ses_1 error="Insufficient credits"`)
+	s.later(3 * time.Second).events(fails("APIError", "Insufficient credits", 402))
+	if o := s.outcome(Attempt{}, proc.Exit{Code: 1}); o.Fault == nil || o.Fault.ProviderStatus != 402 {
+		t.Errorf("fault %+v", o.Fault)
+	}
+}
+
+func TestAProcessThatObeyedBeforeTheLoopDid(t *testing.T) {
+	s := newScene(Limits{Timeout: time.Minute})
+	s.obeyed(context.Background(), proc.Exit{ByUs: true}, noon.Add(time.Minute))
+	wantFault(t, s.outcome(Attempt{}, proc.Exit{ByUs: true, Signal: "SIGTERM"}), fault.Timeout, "1m")
+
+	s = newScene(Limits{})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(fault.New(fault.Interrupted, "SIGINT"))
+	s.obeyed(ctx, proc.Exit{ByUs: true}, noon)
+	wantFault(t, s.outcome(Attempt{}, proc.Exit{ByUs: true, Signal: "SIGTERM"}), fault.Interrupted, "SIGINT")
+
+	s = newScene(Limits{})
+	s.events(begin(), prose("hi"), end("stop"))
+	s.obeyed(ctx, proc.Exit{}, noon)
+	if s.halted != nil {
+		t.Error("a process that ended by itself was said to have obeyed")
+	}
+}
