@@ -170,13 +170,17 @@ func (p *place) result(o outcome) delegate.Result {
 func (p *place) snapshot(but ...string) map[string]string {
 	p.t.Helper()
 	files := map[string]string{}
+	but = append(but, "project/.git/opencode") // opencode's own name for the project
 	err := filepath.WalkDir(p.root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		rel, _ := filepath.Rel(p.root, path)
-		if d.IsDir() && (rel == "state" || rel == "home/.local" || rel == "home/.cache" || slices.Contains(but, rel)) {
-			return filepath.SkipDir
+		if rel == "state" || rel == "home/.local" || rel == "home/.cache" || slices.Contains(but, rel) {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
 		}
 		fi, err := d.Info()
 		if err != nil {
