@@ -45,7 +45,7 @@ type Attempt struct {
 
 	Events *event.Log  // receives every line of stdout, redacted; nil: nobody
 	Stderr io.Writer   // receives the first and the last 256 KiB of opencode's stderr, redacted; nil: nobody
-	Redact *redact.Set // what Stderr must not show
+	Redact *redact.Set // what Stderr and the outcome must not show
 }
 
 // Limits bound an attempt. Zero means no limit, but for Grace.

@@ -1,7 +1,6 @@
 package opencode
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +12,7 @@ import (
 const reasonLimit = 300
 
 // address matches what is cut out before wording is looked at: links name billing pages beside every kind of error.
-var address = regexp.MustCompile(`(?i)\b(?:https?://|www\.)\S+`)
+var address = compiled(`(?i)\b(?:https?://|www\.)\S+`)
 
 // Classify turns one piece of evidence into a fault, by one table for events and log lines alike. It always returns a
 // fault; known reports whether a rule recognised it, rather than that something failed.
@@ -37,14 +36,14 @@ func Classify(ev Evidence) (f *fault.Error, known bool) {
 }
 
 // identifier matches a quoted name. A model may be called "quota-7b".
-var identifier = regexp.MustCompile("[`'\"“][^\\s`'\"”]{1,120}[`'\"”]")
+var identifier = compiled("[`'\"“][^\\s`'\"”]{1,120}[`'\"”]")
 
 // wordsOf is the part of a provider's message in which wording is looked for: without addresses, and without names that
 // somebody chose.
 func wordsOf(ev Evidence) string {
 	said := ev.Message[:min(len(ev.Message), 16<<10)]
-	said = address.ReplaceAllString(said, "")
-	said = identifier.ReplaceAllString(said, "'x'")
+	said = address().ReplaceAllString(said, "")
+	said = identifier().ReplaceAllString(said, "'x'")
 	if _, id, ok := strings.Cut(ev.Model, "/"); ok && strings.ContainsAny(id, "-_.:/0123456789") {
 		said = strings.ReplaceAll(said, id, "x")
 	}

@@ -3,7 +3,6 @@ package opencode
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -50,8 +49,8 @@ type LogLine struct {
 const lineLimit = 64 << 10
 
 var (
-	rejecting     = regexp.MustCompile(`^! *permission requested: ([^ (]+) ?(?:\((.*)\))?; auto-rejecting`)
-	agentFallback = regexp.MustCompile(`^! *agent "([^"]*)" (?:not found|is a subagent).*[Ff]alling back`)
+	rejecting     = compiled(`^! *permission requested: ([^ (]+) ?(?:\((.*)\))?; auto-rejecting`)
+	agentFallback = compiled(`^! *agent "([^"]*)" (?:not found|is a subagent).*[Ff]alling back`)
 )
 
 // databaseBusy reports a start that failed at the database. What opencode 1.18 prints when another process holds it for
@@ -76,11 +75,11 @@ func ParseLogLine(line []byte) LogLine {
 	// Noise can come by the megabyte: the expressions are for lines that look like theirs.
 	switch {
 	case strings.Contains(text, "auto-rejecting"):
-		if m := rejecting.FindStringSubmatch(text); m != nil {
+		if m := rejecting().FindStringSubmatch(text); m != nil {
 			return LogLine{Kind: LogRejected, Permission: m[1], Pattern: m[2]}
 		}
 	case strings.Contains(text, "alling back"):
-		if m := agentFallback.FindStringSubmatch(text); m != nil {
+		if m := agentFallback().FindStringSubmatch(text); m != nil {
 			return LogLine{Kind: LogAgentFallback, Agent: m[1]}
 		}
 	case databaseBusy(text):

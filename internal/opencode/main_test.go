@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -35,6 +36,9 @@ func TestMain(m *testing.M) {
 	if kind := os.Getenv(playEnv); kind != "" {
 		os.Exit(play(kind, os.Getenv(notesEnv)))
 	}
+	// Most tests of the driver wait for a limit to pass; the real opencode has a bound of its own (realAtOnce).
+	flag.Parse()
+	flag.Set("test.parallel", "6")
 	os.Exit(m.Run())
 }
 
@@ -163,6 +167,10 @@ func play(kind, notes string) int {
 			return 3
 		}
 		answer()
+	case "leaks":
+		fmt.Fprintln(os.Stderr, "my key is hunter2-hunter2-2")
+		say(map[string]any{"type": "error", "error": map[string]any{"name": "APIError", "data": map[string]any{"message": "Incorrect API key provided: hunter2-hunter2-1", "statusCode": 401}}})
+		return 1
 	case "v2":
 		fmt.Println(`{"type":"session.next.text","properties":{"text":"hi"}}`)
 	case "version":

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 
 	"opencode-delegate/internal/fault"
@@ -111,7 +110,7 @@ func startFailure(ctx context.Context, err error, unusable func(string, ...any) 
 }
 
 // helpFlag matches the long names at the beginning of a line of options; the descriptions beside them name flags too.
-var helpFlag = regexp.MustCompile(`(?m)^\s+(?:-[A-Za-z], )?--([a-z][a-z-]*)`)
+var helpFlag = compiled(`(?m)^\s+(?:-[A-Za-z], )?--([a-z][a-z-]*)`)
 
 func parseHelp(text string) Abilities {
 	var a Abilities
@@ -121,7 +120,7 @@ func parseHelp(text string) Abilities {
 		"dir": &a.Dir, "auto": &a.Auto, "variant": &a.Variant, "fork": &a.Fork, "thinking": &a.Thinking,
 		"attach": &a.Attach, "pure": &a.Pure, "command": &a.Command,
 	}
-	for _, m := range helpFlag.FindAllStringSubmatch(text, -1) {
+	for _, m := range helpFlag().FindAllStringSubmatch(text, -1) {
 		if known, ok := flags[m[1]]; ok {
 			*known = true
 		}

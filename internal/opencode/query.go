@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"opencode-delegate/internal/fault"
 )
 
 // modelLine is a line of `opencode models`: provider/model, and nothing else.
-var modelLine = regexp.MustCompile(`^[^\s/{}"]+/[^\s{}"]+$`)
+var modelLine = compiled(`^[^\s/{}"]+/[^\s{}"]+$`)
 
 // Models lists what `opencode models` knows, as provider/model; provider empty means all. A provider that opencode does
 // not know has none. dir is as for [Query]: providers may be a project's own.
@@ -38,7 +37,7 @@ func Models(ctx context.Context, run Runner, b Binary, dir, provider string) ([]
 	}
 	var ids []string
 	for line := range strings.Lines(plain(string(reply.Stdout))) {
-		if id := strings.TrimSpace(line); modelLine.MatchString(id) {
+		if id := strings.TrimSpace(line); modelLine().MatchString(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -50,7 +49,7 @@ func plainWord(s string) bool {
 	return s != "" && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-var sessionID = regexp.MustCompile(`^ses_[A-Za-z0-9]{1,64}$`)
+var sessionID = compiled(`^ses_[A-Za-z0-9]{1,64}$`)
 
 // SessionDir returns the directory that a session belongs to, wherever it was made. A session that opencode does not
 // know is a *fault.Error NOT_FOUND.
@@ -58,7 +57,7 @@ var sessionID = regexp.MustCompile(`^ses_[A-Za-z0-9]{1,64}$`)
 // It asks the database by one row (0.9 s), and a version without that command for an export (1.1 s and the whole
 // session). `session list` knows the sessions of one project only.
 func SessionDir(ctx context.Context, run Runner, b Binary, id string) (string, error) {
-	if !sessionID.MatchString(id) {
+	if !sessionID().MatchString(id) {
 		return "", fault.New(fault.NotFound, "%q is no session id of opencode", oneLine(id, 80))
 	}
 	// The id is checked above: nothing in it can end the literal.
@@ -137,7 +136,7 @@ func CheckAgent(ctx context.Context, run Runner, b Binary, dir, name string) err
 	return listedAgent(ctx, run, b, dir, name)
 }
 
-var agentLine = regexp.MustCompile(`(?m)^(\S+) \((primary|subagent|all)\)\s*$`)
+var agentLine = compiled(`(?m)^(\S+) \((primary|subagent|all)\)\s*$`)
 
 // listedAgent is for versions without `debug agent`.
 func listedAgent(ctx context.Context, run Runner, b Binary, dir, name string) error {
@@ -145,7 +144,7 @@ func listedAgent(ctx context.Context, run Runner, b Binary, dir, name string) er
 	if err != nil {
 		return fmt.Errorf("agent %s: %w", name, err)
 	}
-	found := agentLine.FindAllStringSubmatch(plain(string(reply.Stdout)), -1)
+	found := agentLine().FindAllStringSubmatch(plain(string(reply.Stdout)), -1)
 	if reply.Code != 0 || len(found) == 0 {
 		return fmt.Errorf("agent %s: opencode agent list exits %d: %s", name, reply.Code, firstLine(reply.Stderr, 200))
 	}

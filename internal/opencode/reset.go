@@ -2,7 +2,6 @@ package opencode
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,21 +14,21 @@ const durationUnit = `(?:milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?
 
 var (
 	// "Resets in 2hr 10min", "Retry in 3 days", "try again in 12m3.5s", "Please wait 26 seconds", "Retry after 1h".
-	resetAfter = regexp.MustCompile(`(?i)\b(?:resets?|retry|again|available|refresh(?:es|ed)?|wait|renews?|restored?|back)\b[^.;:0-9]{0,24}?:?\s*((?:\d+(?:\.\d+)?\s*` +
+	resetAfter = compiled(`(?i)\b(?:resets?|retry|again|available|refresh(?:es|ed)?|wait|renews?|restored?|back)\b[^.;:0-9]{0,24}?:?\s*((?:\d+(?:\.\d+)?\s*` +
 		durationUnit + `\b[\s,]*(?:and\s+)?|\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))*[\s,]*)+)`)
-	durationPart = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*(` + durationUnit + `)`)
+	durationPart = compiled(`(?i)(\d+(?:\.\d+)?)\s*(` + durationUnit + `)`)
 	// An absolute time counts only with its zone.
-	resetAt = regexp.MustCompile(`(?i)\b(\d{4}-\d{2}-\d{2})(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})(?:\b|$|[^\w:])`)
+	resetAt = compiled(`(?i)\b(\d{4}-\d{2}-\d{2})(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})(?:\b|$|[^\w:])`)
 	// "usage limit reached|1795990000": seconds since 1970.
-	resetUnix = regexp.MustCompile(`limit reached\|(\d{10})\b`)
-	httpDate  = regexp.MustCompile(`(?i)\b(?:mon|tue|wed|thu|fri|sat|sun), \d{2} [a-z]{3} \d{4} \d{2}:\d{2}:\d{2} GMT\b`)
+	resetUnix = compiled(`limit reached\|(\d{10})\b`)
+	httpDate  = compiled(`(?i)\b(?:mon|tue|wed|thu|fri|sat|sun), \d{2} [a-z]{3} \d{4} \d{2}:\d{2}:\d{2} GMT\b`)
 )
 
 // resetFromText finds when a limit ends, in words that a provider wrote at a time. Zero when the text does not say it,
 // or says it only as a clock time without a zone: guessing one would be off by hours.
 func resetFromText(text string, at time.Time) time.Time {
 	text = text[:min(len(text), 16<<10)]
-	if m := resetAt.FindStringSubmatch(text); m != nil {
+	if m := resetAt().FindStringSubmatch(text); m != nil {
 		clock, zone := m[2], strings.ToUpper(m[3])
 		if len(clock) == 5 {
 			clock += ":00"
@@ -44,17 +43,17 @@ func resetFromText(text string, at time.Time) time.Time {
 			return believable(t, at)
 		}
 	}
-	if m := httpDate.FindString(text); m != "" {
+	if m := httpDate().FindString(text); m != "" {
 		if t, err := time.Parse(time.RFC1123, m); err == nil {
 			return believable(t, at)
 		}
 	}
-	if m := resetUnix.FindStringSubmatch(text); m != nil {
+	if m := resetUnix().FindStringSubmatch(text); m != nil {
 		if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
 			return believable(time.Unix(n, 0), at)
 		}
 	}
-	if m := resetAfter.FindStringSubmatch(text); m != nil {
+	if m := resetAfter().FindStringSubmatch(text); m != nil {
 		if d := sumDuration(m[1]); d > 0 {
 			return believable(at.Add(d), at)
 		}
@@ -72,7 +71,7 @@ func believable(t, at time.Time) time.Time {
 
 func sumDuration(text string) time.Duration {
 	var sum time.Duration
-	for _, m := range durationPart.FindAllStringSubmatch(text, -1) {
+	for _, m := range durationPart().FindAllStringSubmatch(text, -1) {
 		n, err := strconv.ParseFloat(m[1], 64)
 		if err != nil {
 			return 0

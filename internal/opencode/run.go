@@ -12,6 +12,7 @@ import (
 	"opencode-delegate/internal/event"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/redact"
 )
 
 const (
@@ -64,7 +65,7 @@ func Run(ctx context.Context, a Attempt, emit func(event.Event) error) (Outcome,
 		o := w.outcome(a, exit)
 		o.Notes = append(notes, o.Notes...)
 		o.Duration = time.Since(start)
-		return o, nil
+		return o.redacted(a.Redact), nil
 	}
 }
 
@@ -225,6 +226,20 @@ func (w *watch) outcome(a Attempt, exit proc.Exit) Outcome {
 		o.Model = a.Model
 	}
 	o.Notes = w.notes(a, exit, o.Fault)
+	return o
+}
+
+// redacted takes the secrets out of what a provider or opencode said.
+func (o Outcome) redacted(set *redact.Set) Outcome {
+	if o.Fault != nil {
+		f := *o.Fault // some faults are shared
+		f.Reason = set.String(f.Reason)
+		o.Fault = &f
+	}
+	for i, n := range o.Notes {
+		o.Notes[i] = set.String(n)
+	}
+	o.StderrTail = set.String(o.StderrTail)
 	return o
 }
 

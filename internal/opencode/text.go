@@ -3,14 +3,23 @@ package opencode
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
+// A pattern is a regular expression that is compiled when it is first needed. The tool starts itself several times for
+// one run, and most of those need none.
+type pattern func() *regexp.Regexp
+
+func compiled(expr string) pattern {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 // ansi matches the escape sequences that opencode prints around its messages: colours, and operating system commands.
-var ansi = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`)
+var ansi = compiled(`\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`)
 
 // plain removes escape sequences.
-func plain(s string) string { return ansi.ReplaceAllString(s, "") }
+func plain(s string) string { return ansi().ReplaceAllString(s, "") }
 
 // oneLine makes a text fit for a reason: one line, no control characters, single spaces, at most n runes.
 func oneLine(s string, n int) string {

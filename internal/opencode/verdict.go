@@ -60,7 +60,7 @@ func (w *watch) refused() *fault.Error {
 // modelDoubt reports that opencode failed before the first step without a reason: how an unknown model looks without a
 // log.
 func (w *watch) modelDoubt() bool {
-	return w.trouble != nil && w.tr.Steps() == 0 && w.calls == 0 && w.serverError == nil && unexplained.MatchString(w.trouble.Message)
+	return w.trouble != nil && w.tr.Steps() == 0 && w.calls == 0 && w.serverError == nil && unexplained().MatchString(w.trouble.Message)
 }
 
 // unstarted judges a run without a single event that we know.
