@@ -59,7 +59,7 @@ func (r *run) askForDigest(ctx context.Context, agent, tmp string) (digest.Diges
 	a := r.plan.attempt(g, r.job.ID)
 	a.Session, a.Fork, a.Files = *r.res.Session, false, nil
 	a.Limits.Timeout = min(a.Limits.Timeout, followUp)
-	out, tr, err := r.carryOut(ctx, a, digest.Repair())
+	out, err := r.carryOut(ctx, a, digest.Repair())
 	if err != nil {
 		r.note("the missing digest could not be asked for: %v", err)
 		return digest.Digest{}, false
@@ -70,7 +70,7 @@ func (r *run) askForDigest(ctx context.Context, agent, tmp string) (digest.Diges
 		return digest.Digest{}, false
 	}
 	var text strings.Builder
-	for _, t := range tr.Answer() {
+	for _, t := range out.Transcript.Answer() {
 		text.WriteString(t.Head + "\n")
 	}
 	return digest.Parse(text.String())

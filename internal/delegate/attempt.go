@@ -41,24 +41,25 @@ func (p *Plan) attempt(g grip, id string) opencode.Attempt {
 	}
 }
 
-// carryOut runs one attempt, folds its events into a transcript and keeps the caller informed.
-func (r *run) carryOut(ctx context.Context, a opencode.Attempt, prompt string) (opencode.Outcome, *event.Transcript, error) {
+// carryOut runs one attempt and keeps the caller informed.
+func (r *run) carryOut(ctx context.Context, a opencode.Attempt, prompt string) (opencode.Outcome, error) {
 	a.Prompt, a.Events, a.Stderr = strings.NewReader(prompt), r.evidence.log, r.evidence.stderr
-	tr := &event.Transcript{}
+	var p Progress
 	// Told from the goroutine that also tells the events.
 	a.Learned = func(session, model string) {
 		r.named(session)
 		if model != "" {
-			r.job.Watch(Progress{Elapsed: r.plan.Now().Sub(r.started), Said: "session " + session + ", model " + model})
+			p.Elapsed, p.Said = r.plan.Now().Sub(r.started), "session "+session+", model "+model
+			r.job.Watch(p)
 		}
 	}
-	out, err := opencode.Run(ctx, a, func(e event.Event) error {
-		tr.Add(e)
-		r.named(tr.Session())
-		r.job.Watch(r.progress(e, tr))
+	return opencode.Run(ctx, a, func(e event.Event) error {
+		r.named(e.Session)
+		p.Elapsed = r.plan.Now().Sub(r.started)
+		p.take(e)
+		r.job.Watch(p)
 		return nil
 	})
-	return out, tr, err
 }
 
 // named passes the session on as soon as it has a name.
@@ -67,30 +68,6 @@ func (r *run) named(session string) {
 		r.res.Session = &session
 		r.job.Session(session)
 	}
-}
-
-// progress is what an event means to a person who waits.
-func (r *run) progress(e event.Event, tr *event.Transcript) Progress {
-	p := Progress{
-		Elapsed: r.plan.Now().Sub(r.started), Step: tr.Steps(), Tokens: tr.Tokens().Sum(), CostUSD: tr.Cost(),
-	}
-	if t := tr.LastTool(); t.Name != "" {
-		p.Tool = plain.Line(t.Name+" "+t.Target, 80)
-	}
-	switch e.Type {
-	case event.ToolUse:
-		p.Said = p.Tool
-		if e.Tool.Status == "error" {
-			p.Said = plain.Line("failed: "+e.Tool.Name+": "+e.Tool.Error, 120)
-		}
-	case event.TextBlock:
-		p.Said = plain.Line("says: "+e.Text.Head, 120)
-	case event.Failure:
-		p.Said = plain.Line("error: "+e.Err.Message, 120)
-	case event.StepStart:
-		p.Said = "the model answers"
-	}
-	return p
 }
 
 // survivors names processes that outlived the worker.

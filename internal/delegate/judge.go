@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"opencode-delegate/internal/event"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
@@ -95,7 +94,7 @@ func (r *run) guard(ctx context.Context, before view) error {
 }
 
 // judge lets the tree speak: a read-only run that changed something, a writing run that changed nothing.
-func (r *run) judge(tr *event.Transcript) {
+func (r *run) judge() {
 	changes := &r.res.Changes
 	writes := r.plan.cage.profile.Writes()
 	switch {
@@ -121,8 +120,8 @@ func (r *run) judge(tr *event.Transcript) {
 		r.against(fault.New(fault.NoChanges, "the worker reports success, and no file has changed").
 			With("say in the task which file has to change; --allow-no-changes accepts a run without a change"))
 	}
-	if r.worst == nil && tr.FailedCommands() > 0 {
-		r.note("%d of the worker's %d commands failed", tr.FailedCommands(), tr.Commands())
+	if n := r.res.Commands.Failed; n > 0 && r.worst == nil {
+		r.note("%d of the worker's %d commands failed", n, r.res.Commands.Run)
 	}
 }
 

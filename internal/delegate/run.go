@@ -2,6 +2,7 @@ package delegate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"opencode-delegate/internal/digest"
-	"opencode-delegate/internal/event"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/opencode"
 	"opencode-delegate/internal/permission"
@@ -70,16 +70,16 @@ func (r *run) work(ctx context.Context, tmp string) error {
 	if err != nil {
 		return err
 	}
-	out, tr, err := r.carryOut(ctx, r.plan.attempt(g, r.job.ID), r.prompt+r.contract())
+	out, err := r.carryOut(ctx, r.plan.attempt(g, r.job.ID), r.prompt+r.contract())
 	if err != nil {
 		return err
 	}
-	r.took(out, tr)
+	r.took(out)
 	if err := r.lookAgain(ctx, before); err != nil {
 		return err
 	}
-	r.judge(tr)
-	r.answer(ctx, tr, agent, tmp)
+	r.judge()
+	r.answer(ctx, out.Transcript, agent, tmp)
 	r.checkModel(ctx, out.ModelDoubt)
 	return nil
 }
@@ -127,19 +127,22 @@ func (r *run) note(format string, args ...any) {
 }
 
 // took takes over what an attempt came to.
-func (r *run) took(out opencode.Outcome, tr *event.Transcript) {
+func (r *run) took(out opencode.Outcome) {
 	r.attempted(out)
 	r.named(out.Session)
 	if out.Model != "" {
 		r.res.Model = out.Model
 	}
-	r.res.Commands = Commands{Run: tr.Commands(), Failed: tr.FailedCommands()}
+	r.res.Commands = Commands{Run: out.Transcript.Commands(), Failed: out.Transcript.FailedCommands()}
 	r.res.Survivors = survivors(out.Exit.Survivors)
 	if n := len(r.res.Survivors); n > 0 {
 		r.note("%d process(es) outlived the worker and were ended: %s", n, r.res.Survivors[0])
 	}
 	r.res.Notes = append(r.res.Notes, out.Notes...)
 	r.against(out.Fault)
+	if out.Fault != nil && errors.Is(out.Fault, opencode.ErrSessionPoisoned) {
+		r.res.SessionDead = out.Fault.Reason
+	}
 }
 
 // attempted adds an attempt to the list and its spending to the sum.

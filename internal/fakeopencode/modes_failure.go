@@ -19,6 +19,11 @@ var failureModes = map[string]func(*fake, string){
 		f.refuse(message, 401, false, errorBody("invalid_request_error", message))
 		f.done = true
 	},
+	"refuse": func(f *fake, arg string) {
+		message := env("OC_FAKE_MESSAGE", "Invalid value for 'messages'.")
+		f.refuse(message, number(arg, 400), false, errorBody("invalid_request_error", message))
+		f.code, f.done = 1, true
+	},
 	"error-then-heal": func(f *fake, arg string) {
 		f.refuse("The server had an error while processing your request.", 500, true, errorBody("server_error", "The server had an error"))
 		f.answer("Healed, and complete.")

@@ -79,4 +79,6 @@ type Outcome struct {
 	Cost     float64 // USD, as opencode computes it; 0 also where it knows no price
 	Steps    int
 	Duration time.Duration
+	// Transcript is what the events came to. Every session on stdout counts as the run's own: opencode prints no other.
+	Transcript *event.Transcript
 }

@@ -1,12 +1,17 @@
 package opencode
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
 
 	"opencode-delegate/internal/fault"
 )
+
+// ErrSessionPoisoned is the cause of a fault after which a session cannot be continued: what the provider refuses is part of
+// it. errors.Is finds it in an [Outcome]'s Fault.
+var ErrSessionPoisoned = errors.New("the session cannot be continued")
 
 // reasonLimit is the length of a reason in runes; OC_SIGNAL allows 300.
 const reasonLimit = 300
@@ -26,6 +31,9 @@ func Classify(ev Evidence) (f *fault.Error, known bool) {
 	for _, r := range rules {
 		if r.matches(ev, said) {
 			f.Kind, f.Transient, what, known = r.kind, r.transient, r.what, !r.vague
+			if r.poisoned {
+				f.Err = ErrSessionPoisoned
+			}
 			break
 		}
 	}
@@ -93,6 +101,9 @@ func reason(what string, ev Evidence) string {
 }
 
 func hints(f *fault.Error) []string {
+	if errors.Is(f, ErrSessionPoisoned) {
+		return []string{"begin a new session: this one would meet the same refusal again"}
+	}
 	switch f.Kind {
 	case fault.AuthRequired:
 		return []string{"opencode auth login"}

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,8 @@ type wording struct {
 	want    outcome
 	log     *outcome // for the log line, which has the message only; nil: the same
 	reset   time.Duration
+
+	poisoned bool
 }
 
 type outcome struct {
@@ -42,6 +45,12 @@ var (
 // wordings are what providers are known to say. Sources: the error pages of the providers' API documentation, and the
 // wording that the scripted model server has; each group names its provider.
 var wordings = []wording{
+	// A session that holds what the provider refuses.
+	{name: "encrypted reasoning", status: 400, message: "The encrypted content gAAA...xyz could not be verified. Reason: Encrypted content could not be decrypted or parsed.", typ: "invalid_request_error", want: failed, log: &failed, poisoned: true},
+	{name: "anthropic signature", status: 400, message: "messages.3.content.0: Invalid `signature` in `thinking` block", typ: "invalid_request_error", want: failed, log: &failed, poisoned: true},
+	{name: "anthropic image", status: 400, message: "messages.5.content.1.image.source.base64.data: image exceeds 5 MB maximum: 7340032 bytes > 5242880 bytes", typ: "invalid_request_error", want: failed, log: &failed, poisoned: true},
+	{name: "lost result", status: 400, message: "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01", typ: "invalid_request_error", want: failed, log: &failed, poisoned: true},
+	{name: "openai call", status: 400, message: "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.", typ: "invalid_request_error", want: failed, log: &failed, poisoned: true},
 	// The scripted model's.
 	{name: "err-400", status: 400, message: "Invalid value for 'messages'.", typ: "invalid_request_error", want: failed},
 	{name: "err-401", status: 401, message: "Incorrect API key provided: sk-xxxx. You can find your API key at https://platform.openai.com/account/api-keys.",
@@ -264,6 +273,9 @@ func TestEveryWordingAsAnEvent(t *testing.T) {
 			ev := FromEvent(event.Event{Type: event.Failure, At: noon, Err: event.Err{Name: name, Message: w.message, Status: w.status, Body: w.wire(), Headers: w.headers}}, noon)
 			got, _ := Classify(ev)
 			checkFault(t, got, w.want, w.reset)
+			if errors.Is(got, ErrSessionPoisoned) != w.poisoned {
+				t.Errorf("poisoned: %v, want %v", !w.poisoned, w.poisoned)
+			}
 			if got.ProviderStatus != w.status && w.status != 0 {
 				t.Errorf("provider status %d, want %d", got.ProviderStatus, w.status)
 			}

@@ -12,6 +12,7 @@ type rule struct {
 	what      string // what happened, for the reason; the model and the provider's words are added
 	kind      fault.Kind
 	transient bool
+	poisoned  bool // the session itself holds what the provider refuses: every continuation meets it again
 	vague     bool // recognised, but it says nothing: other evidence is better
 
 	names    []string  // error.name
@@ -22,6 +23,9 @@ type rule struct {
 }
 
 func (r rule) matches(ev Evidence, words string) bool {
+	if r.poisoned { // the quoted names are members of a request here, which nobody chose
+		words = ev.Message[:min(len(ev.Message), 16<<10)]
+	}
 	if r.names != nil && !slices.Contains(r.names, ev.Name) {
 		return false
 	}
@@ -48,6 +52,7 @@ const (
 	whatContext  = "the context window is full"
 	whatRefused  = "the provider refused the request"
 	whatFilter   = "the provider's content filter stopped the reply"
+	whatPoisoned = "the session holds content that the provider refuses"
 )
 
 // words compiles alternatives of wording, case aside.
@@ -100,6 +105,12 @@ var (
 		`overload`, `server (had an |has an )?error`, `internal (server )?error`, `bad gateway`, `service (is )?(temporarily )?unavailable`, `gateway time-?out`, `server is busy`, `(at|over|insufficient) capacity`, `capacity exceeded`, `high demand`, `upstream (provider )?(failed|error|connect)`, `resource[ _]?(has been )?exhausted`, `not ready`, `try again later`, `temporarily unavailable`, `系统繁忙|服务器繁忙|过载`)
 	networkWords = words(
 		`econnre(set|fused)`, `econnaborted`, `epipe`, `etimedout`, `enotfound`, `eai_again`, `getaddrinfo`, `socket (hang up|connection)`, `connection (was )?(reset|closed|refused|lost|error|terminated)`, `unable to connect`, `cannot connect to api`, `fetch failed`, `network (error|is unreachable)`, `timed? ?out`, `\bterminated\b`, `premature close`, `aborted`, `response body object`)
+	// What a session carries along and a provider will not take again: reasoning that another key or model had encrypted or signed,
+	// pictures, and calls of tools whose results were lost.
+	poisonWords = words(
+		`encrypted[_ ]content`, `(invalid|missing|unexpected) (thinking )?[`+"`'"+`]?signature`, `thinking.{0,60}(cannot be modified|must be passed back|signature)`, `thought[_ ]signature`,
+		`image.{0,80}(exceed|too (large|big|many|small)|could not (be )?(process|decode)|dimension|valid image|unsupported)`, `could not process image`, `(too many|at most \d+|maximum of \d+) images`,
+		`tool_(use|result|calls?).{0,120}(without|corresponding|must (be followed|have)|did not have|does not match|not found in)`, `no tool (call|output) found for`, `reasoning.{0,60}without its required following item`)
 	unexplained = words(`^unexpected (server )?error\b.*\blogs?\b`)
 	filterWords = words(`content (management policy|filter|policy|moderation)`, `safety (system|settings|filter|reasons)`, `flagged`, `responsible ai`, `不安全或敏感`, `敏感内容`)
 )
@@ -117,6 +128,9 @@ var rules = []rule{
 	{what: "the reply was cut off by length", kind: fault.Incomplete, names: []string{"MessageOutputLengthError"}},
 	{what: "the run was aborted", kind: fault.Incomplete, names: []string{"MessageAbortedError", "AbortError"}},
 	{what: "a permission was refused", kind: fault.PermissionDenied, names: []string{"PermissionRejectedError", "PermissionDeniedError"}},
+
+	{what: whatPoisoned, kind: fault.RunFailed, poisoned: true, types: []string{"invalid_encrypted_content", "image_too_large", "invalid_image"}},
+	{what: whatPoisoned, kind: fault.RunFailed, poisoned: true, statuses: []int{400, 413, 422}, words: poisonWords},
 
 	// Types and codes of provider bodies.
 	{what: whatQuota, kind: fault.QuotaExhausted, types: []string{

@@ -220,7 +220,7 @@ var unheard = &fault.Error{Kind: fault.RunFailed, Reason: "the receiver of the e
 func (w *watch) outcome(a Attempt, exit proc.Exit) Outcome {
 	o := Outcome{
 		Session: w.session, Model: w.model, Agent: w.agent, Exit: exit, Fault: w.verdict(a, exit), Subagents: len(w.subagents),
-		StderrTail: w.lastText, Usage: w.tr.Tokens(), Cost: w.tr.Cost(), Steps: w.tr.Steps(), ModelDoubt: w.modelDoubt(),
+		StderrTail: w.lastText, Usage: w.tr.Tokens(), Cost: w.tr.Cost(), Steps: w.tr.Steps(), ModelDoubt: w.modelDoubt(), Transcript: w.tr,
 	}
 	if o.Model == "" {
 		o.Model = a.Model
