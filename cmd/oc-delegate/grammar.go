@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"opencode-delegate/internal/lazyregexp"
 
 	"github.com/alecthomas/kong"
 
@@ -100,9 +100,7 @@ func beforeDashes(args []string) []string {
 	return g.Task
 }
 
-var missing = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "(.*)" \((<EOL>|.*flag)\)`)
-})
+var missing = lazyregexp.New(`^(--?[\w-]+): expected .* value but got "(.*)" \((<EOL>|.*flag)\)`)
 
 // clear turns the flag library's error into a sentence for a caller.
 func clear(err error) error {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"opencode-delegate/internal/lazyregexp"
 )
 
 // PromptLimit bounds a prompt in bytes: far above what a model takes, far below what would hurt.
@@ -106,10 +106,8 @@ func checkText(s string) error {
 }
 
 // writing matches words that usually ask for a change; a note is all that follows from them.
-var writing = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(implement|scaffold|migrate|refactor)\b|` +
-		`\b(create|write|edit|modify|change|add|delete|remove|rename|update|fix)\s+(\S+\s+){0,3}?(files?|tests?|functions?|\S*\w\.[a-z]{1,5})\b`)
-})
+var writing = lazyregexp.New(`(?i)\b(implement|scaffold|migrate|refactor)\b|` +
+	`\b(create|write|edit|modify|change|add|delete|remove|rename|update|fix)\s+(\S+\s+){0,3}?(files?|tests?|functions?|\S*\w\.[a-z]{1,5})\b`)
 
 // LooksLikeWriting reports whether a prompt seems to ask for changes in files, by its first words.
 func LooksLikeWriting(prompt string) bool {

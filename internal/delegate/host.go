@@ -1,8 +1,9 @@
 package delegate
 
 import (
-	"regexp"
 	"time"
+
+	"opencode-delegate/internal/lazyregexp"
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/record"
@@ -35,12 +36,12 @@ type Job struct {
 	Watch   func(Progress)  // never nil
 }
 
-var sessionForm = regexp.MustCompile(`^ses_[A-Za-z0-9]{1,64}$`)
+var sessionForm = lazyregexp.New(`^ses_[A-Za-z0-9]{1,64}$`)
 
 // CheckSession reports whether an id can be one of opencode's sessions. Another one is a fault NOT_FOUND: no such
 // session can exist.
 func CheckSession(id string) error {
-	if !sessionForm.MatchString(id) {
+	if !sessionForm().MatchString(id) {
 		return fault.New(fault.NotFound, "no session %.80q; an id looks like ses_dd7fb1c98ffeoCOy6oYOvStGCp", id)
 	}
 	return nil

@@ -2,8 +2,9 @@ package digest
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"opencode-delegate/internal/lazyregexp"
 
 	"opencode-delegate/internal/plain"
 )
@@ -14,7 +15,7 @@ const (
 	gap       = "[…]"
 )
 
-var trouble = regexp.MustCompile(`(?i)\b(errors?|fail(ed|s|ure|ures)?|fatal|panic|exception|traceback|denied|refused|cannot|unable|undefined|not found|timed out|segfault|assert(ion)?)\b`)
+var trouble = lazyregexp.New(`(?i)\b(errors?|fail(ed|s|ure|ures)?|fatal|panic|exception|traceback|denied|refused|cannot|unable|undefined|not found|timed out|segfault|assert(ion)?)\b`)
 
 // Extract is what a text says in at most limit code points: the whole when it fits, else its beginning and its end and,
 // from between, the first lines that speak of an error. What is left out is marked.
@@ -55,12 +56,12 @@ func errorLines(text string, room int) string {
 	for line := range strings.Lines(text) {
 		if len(line) > 4*errorLine {
 			// A long line is one only to its author: look at what is around the word.
-			loc := trouble.FindStringIndex(line)
+			loc := trouble().FindStringIndex(line)
 			if loc == nil {
 				continue
 			}
 			line = last(line[:loc[0]], errorLine/4) + first(line[loc[0]:], errorLine/2)
-		} else if !trouble.MatchString(line) {
+		} else if !trouble().MatchString(line) {
 			continue
 		}
 		if room < 20 {

@@ -1,18 +1,19 @@
 package digest
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"opencode-delegate/internal/lazyregexp"
 )
 
 var (
-	marker    = regexp.MustCompile(`(?i)^={2,} ?digest ?={2,}`)
-	endMarker = regexp.MustCompile(`(?i)^={2,} ?(end|/)[^=]*={2,}$`)
-	fence     = regexp.MustCompile("^(`{3,}|~{3,})\\s*([^`]*)$")
-	section   = regexp.MustCompile(`(?i)^(files?( that)?( were)? (changed|modified|touched|created|added)|(changed|modified) files|findings|key decisions|decisions|context( for (the )?next step)?|next steps?)\b`)
-	files     = regexp.MustCompile(`(?i)^(files?( that)?( were)? (changed|modified|touched|created|added)|(changed|modified) files)\b`)
-	titled    = regexp.MustCompile(`^\s*(#{1,6}\s|\*\*|__)`)
+	marker    = lazyregexp.New(`(?i)^={2,} ?digest ?={2,}`)
+	endMarker = lazyregexp.New(`(?i)^={2,} ?(end|/)[^=]*={2,}$`)
+	fence     = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
+	section   = lazyregexp.New(`(?i)^(files?( that)?( were)? (changed|modified|touched|created|added)|(changed|modified) files|findings|key decisions|decisions|context( for (the )?next step)?|next steps?)\b`)
+	files     = lazyregexp.New(`(?i)^(files?( that)?( were)? (changed|modified|touched|created|added)|(changed|modified) files)\b`)
+	titled    = lazyregexp.New(`^\s*(#{1,6}\s|\*\*|__)`)
 )
 
 // Parse finds the last digest block in a reply. It looks at the last [TailSize] bytes; the end of a longer text, as
@@ -44,7 +45,7 @@ func marked(lines []string) (blocks [][]string) {
 	content := false
 	for i := 0; i < len(lines); i++ {
 		line := bare(lines[i])
-		if loc := marker.FindStringIndex(line); loc != nil && (open == "" || !content) {
+		if loc := marker().FindStringIndex(line); loc != nil && (open == "" || !content) {
 			block, next, cut := body(lines, i+1, open)
 			blocks = append(blocks, append([]string{line[loc[1]:]}, block...))
 			i, open, content = next-1, "", false
@@ -53,7 +54,7 @@ func marked(lines []string) (blocks [][]string) {
 			}
 			continue
 		}
-		if m := fence.FindStringSubmatch(unquoted(lines[i])); m != nil {
+		if m := fence().FindStringSubmatch(unquoted(lines[i])); m != nil {
 			switch {
 			case open == "":
 				open, content = m[1], false
@@ -71,7 +72,7 @@ func marked(lines []string) (blocks [][]string) {
 // fenceBefore is the fence on the last line that is not blank; empty when there is none on it.
 func fenceBefore(lines []string) string {
 	for i := len(lines) - 1; i >= 0; i-- {
-		if m := fence.FindStringSubmatch(unquoted(lines[i])); m != nil {
+		if m := fence().FindStringSubmatch(unquoted(lines[i])); m != nil {
 			return m[1]
 		}
 		if bare(lines[i]) != "" {
@@ -87,17 +88,17 @@ func body(lines []string, i int, open string) (block []string, next int, cut boo
 	inner := 0
 	for ; i < len(lines); i++ {
 		line := bare(lines[i])
-		if marker.MatchString(line) {
+		if marker().MatchString(line) {
 			block = trimmed(block)
 			if fenceBefore(block) != "" {
 				block = block[:len(block)-1]
 			}
 			return block, i, open == ""
 		}
-		if endMarker.MatchString(line) {
+		if endMarker().MatchString(line) {
 			return block, i + 1, false
 		}
-		m := fence.FindStringSubmatch(unquoted(lines[i]))
+		m := fence().FindStringSubmatch(unquoted(lines[i]))
 		switch {
 		case m == nil:
 		case open == "" && !says(block):
@@ -119,12 +120,12 @@ func body(lines []string, i int, open string) (block []string, next int, cut boo
 // titledDigest returns what stands under headings "Digest" that hold at least one section.
 func titledDigest(lines []string) (blocks [][]string) {
 	for i, line := range lines {
-		if !titled.MatchString(line) || !strings.EqualFold(strings.Trim(bare(line), ":"), "digest") {
+		if !titled().MatchString(line) || !strings.EqualFold(strings.Trim(bare(line), ":"), "digest") {
 			continue
 		}
 		block, _, _ := body(lines, i+1, "")
 		for _, l := range block {
-			if section.MatchString(bare(l)) {
+			if section().MatchString(bare(l)) {
 				blocks = append(blocks, block)
 				break
 			}
@@ -172,7 +173,7 @@ func divide(block []string) Digest {
 		plain := bare(line)
 		item := strings.HasPrefix(strings.TrimSpace(line), "- ") || strings.HasPrefix(strings.TrimSpace(line), "* ")
 		switch {
-		case !item && files.MatchString(plain):
+		case !item && files().MatchString(plain):
 			inFiles = true
 			if _, rest, ok := strings.Cut(plain, ":"); ok && bare(rest) != "" {
 				d.Files = append(d.Files, strings.TrimSpace(rest))
@@ -181,7 +182,7 @@ func divide(block []string) Digest {
 		case inFiles && item:
 			d.Files = append(d.Files, strings.TrimSpace(strings.TrimSpace(line)[1:]))
 			continue
-		case inFiles && plain != "" && !section.MatchString(plain) && !titled.MatchString(line) && !strings.HasSuffix(plain, ":"):
+		case inFiles && plain != "" && !section().MatchString(plain) && !titled().MatchString(line) && !strings.HasSuffix(plain, ":"):
 			d.Files = append(d.Files, strings.TrimSpace(line))
 			continue
 		case plain != "":

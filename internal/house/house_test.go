@@ -12,7 +12,8 @@ import (
 // layers are the packages of the product, from the ones that know nothing of ours upward. A package imports only from layers
 // below its own.
 var layers = [][]string{
-	{"internal/fault", "internal/plain", "internal/redact"},
+	{"internal/fault", "internal/lazyregexp", "internal/plain"},
+	{"internal/redact"},
 	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/permission", "internal/proc", "internal/sandbox", "internal/tiers"},
 	{"internal/record", "internal/repocode"},
 	{"internal/opencode", "internal/tree"},

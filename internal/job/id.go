@@ -3,8 +3,9 @@ package job
 import (
 	"crypto/rand"
 	"fmt"
-	"regexp"
 	"time"
+
+	"opencode-delegate/internal/lazyregexp"
 )
 
 // alphabet is base 32 in the order of its bytes, so that ids sort by time.
@@ -23,11 +24,11 @@ func NewID(now time.Time) string {
 	return now.Format("20060102-150405-") + string([]byte{alphabet[ms>>5], alphabet[ms&31]}) + string(r[:])
 }
 
-var idForm = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-v]{6}$`)
+var idForm = lazyregexp.New(`^[0-9]{8}-[0-9]{6}-[0-9a-v]{6}$`)
 
 // CheckID reports whether id has the form of NewID. It must be asked before an id becomes part of a path.
 func CheckID(id string) error {
-	if !idForm.MatchString(id) {
+	if !idForm().MatchString(id) {
 		return fmt.Errorf("bad job id %.40q; an id looks like 20261129-193015-0k7x2m", id)
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"opencode-delegate/internal/lazyregexp"
+
 	"opencode-delegate/internal/fault"
 )
 
@@ -17,7 +19,7 @@ var ErrSessionPoisoned = errors.New("the session cannot be continued")
 const reasonLimit = 300
 
 // address matches what is cut out before wording is looked at: links name billing pages beside every kind of error.
-var address = compiled(`(?i)\b(?:https?://|www\.)\S+`)
+var address = lazyregexp.New(`(?i)\b(?:https?://|www\.)\S+`)
 
 // Classify turns one piece of evidence into a fault, by one table for events and log lines alike. It always returns a
 // fault; known reports whether a rule recognised it, rather than that something failed.
@@ -44,7 +46,7 @@ func Classify(ev Evidence) (f *fault.Error, known bool) {
 }
 
 // identifier matches a quoted name. A model may be called "quota-7b".
-var identifier = compiled("[`'\"“][^\\s`'\"”]{1,120}[`'\"”]")
+var identifier = lazyregexp.New("[`'\"“][^\\s`'\"”]{1,120}[`'\"”]")
 
 // wordsOf is the part of a provider's message in which wording is looked for: without addresses, and without names that
 // somebody chose.

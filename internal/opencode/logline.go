@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"opencode-delegate/internal/lazyregexp"
 )
 
 // A LogKind is what a line on opencode's stderr tells us.
@@ -49,8 +51,8 @@ type LogLine struct {
 const lineLimit = 64 << 10
 
 var (
-	rejecting     = compiled(`^! *permission requested: ([^ (]+) ?(?:\((.*)\))?; auto-rejecting`)
-	agentFallback = compiled(`^! *agent "([^"]*)" (?:not found|is a subagent).*[Ff]alling back`)
+	rejecting     = lazyregexp.New(`^! *permission requested: ([^ (]+) ?(?:\((.*)\))?; auto-rejecting`)
+	agentFallback = lazyregexp.New(`^! *agent "([^"]*)" (?:not found|is a subagent).*[Ff]alling back`)
 )
 
 // databaseBusy reports a start that failed at the database. What opencode 1.18 prints when another process holds it for

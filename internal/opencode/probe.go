@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"opencode-delegate/internal/lazyregexp"
+
 	"opencode-delegate/internal/fault"
 )
 
@@ -110,7 +112,7 @@ func startFailure(ctx context.Context, err error, unusable func(string, ...any) 
 }
 
 // helpFlag matches the long names at the beginning of a line of options; the descriptions beside them name flags too.
-var helpFlag = compiled(`(?m)^\s+(?:-[A-Za-z], )?--([a-z][a-z-]*)`)
+var helpFlag = lazyregexp.New(`(?m)^\s+(?:-[A-Za-z], )?--([a-z][a-z-]*)`)
 
 func parseHelp(text string) Abilities {
 	var a Abilities

@@ -9,11 +9,13 @@ import (
 	"io"
 	"strings"
 
+	"opencode-delegate/internal/lazyregexp"
+
 	"opencode-delegate/internal/fault"
 )
 
 // modelLine is a line of `opencode models`: provider/model, and nothing else.
-var modelLine = compiled(`^[^\s/{}"]+/[^\s{}"]+$`)
+var modelLine = lazyregexp.New(`^[^\s/{}"]+/[^\s{}"]+$`)
 
 // Models lists what `opencode models` knows, as provider/model; provider empty means all. A provider that opencode does
 // not know has none. dir is as for [Query]: providers may be a project's own.
@@ -49,7 +51,7 @@ func plainWord(s string) bool {
 	return s != "" && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-var sessionID = compiled(`^ses_[A-Za-z0-9]{1,64}$`)
+var sessionID = lazyregexp.New(`^ses_[A-Za-z0-9]{1,64}$`)
 
 // SessionDir returns the directory that a session belongs to, wherever it was made. A session that opencode does not
 // know is a *fault.Error NOT_FOUND.
@@ -136,7 +138,7 @@ func CheckAgent(ctx context.Context, run Runner, b Binary, dir, name string) err
 	return listedAgent(ctx, run, b, dir, name)
 }
 
-var agentLine = compiled(`(?m)^(\S+) \((primary|subagent|all)\)\s*$`)
+var agentLine = lazyregexp.New(`(?m)^(\S+) \((primary|subagent|all)\)\s*$`)
 
 // listedAgent is for versions without `debug agent`.
 func listedAgent(ctx context.Context, run Runner, b Binary, dir, name string) error {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"opencode-delegate/internal/lazyregexp"
 )
 
 // longestReset bounds what is believed: no provider's window is longer than a year.
@@ -14,14 +16,14 @@ const durationUnit = `(?:milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?
 
 var (
 	// "Resets in 2hr 10min", "Retry in 3 days", "try again in 12m3.5s", "Please wait 26 seconds", "Retry after 1h".
-	resetAfter = compiled(`(?i)\b(?:resets?|retry|again|available|refresh(?:es|ed)?|wait|renews?|restored?|back)\b[^.;:0-9]{0,24}?:?\s*((?:\d+(?:\.\d+)?\s*` +
+	resetAfter = lazyregexp.New(`(?i)\b(?:resets?|retry|again|available|refresh(?:es|ed)?|wait|renews?|restored?|back)\b[^.;:0-9]{0,24}?:?\s*((?:\d+(?:\.\d+)?\s*` +
 		durationUnit + `\b[\s,]*(?:and\s+)?|\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))*[\s,]*)+)`)
-	durationPart = compiled(`(?i)(\d+(?:\.\d+)?)\s*(` + durationUnit + `)`)
+	durationPart = lazyregexp.New(`(?i)(\d+(?:\.\d+)?)\s*(` + durationUnit + `)`)
 	// An absolute time counts only with its zone.
-	resetAt = compiled(`(?i)\b(\d{4}-\d{2}-\d{2})(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})(?:\b|$|[^\w:])`)
+	resetAt = lazyregexp.New(`(?i)\b(\d{4}-\d{2}-\d{2})(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})(?:\b|$|[^\w:])`)
 	// "usage limit reached|1795990000": seconds since 1970.
-	resetUnix = compiled(`limit reached\|(\d{10})\b`)
-	httpDate  = compiled(`(?i)\b(?:mon|tue|wed|thu|fri|sat|sun), \d{2} [a-z]{3} \d{4} \d{2}:\d{2}:\d{2} GMT\b`)
+	resetUnix = lazyregexp.New(`limit reached\|(\d{10})\b`)
+	httpDate  = lazyregexp.New(`(?i)\b(?:mon|tue|wed|thu|fri|sat|sun), \d{2} [a-z]{3} \d{4} \d{2}:\d{2}:\d{2} GMT\b`)
 )
 
 // resetFromText finds when a limit ends, in words that a provider wrote at a time. Zero when the text does not say it,

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"opencode-delegate/internal/lazyregexp"
+
 	"opencode-delegate/internal/fault"
 )
 
@@ -15,11 +17,11 @@ type rule struct {
 	poisoned  bool // the session itself holds what the provider refuses: every continuation meets it again
 	vague     bool // recognised, but it says nothing: other evidence is better
 
-	names    []string  // error.name
-	types    []string  // types and codes of the body, lower case
-	statuses []int     // HTTP status
-	words    pattern   // in the provider's message, addresses removed
-	unless   []pattern // nor any of these
+	names    []string            // error.name
+	types    []string            // types and codes of the body, lower case
+	statuses []int               // HTTP status
+	words    lazyregexp.Regexp   // in the provider's message, addresses removed
+	unless   []lazyregexp.Regexp // nor any of these
 }
 
 func (r rule) matches(ev Evidence, words string) bool {
@@ -38,7 +40,7 @@ func (r rule) matches(ev Evidence, words string) bool {
 	if r.words != nil && !r.words().MatchString(words) {
 		return false
 	}
-	return !slices.ContainsFunc(r.unless, func(p pattern) bool { return p().MatchString(words) })
+	return !slices.ContainsFunc(r.unless, func(p lazyregexp.Regexp) bool { return p().MatchString(words) })
 }
 
 // What the reasons say happened.
@@ -56,8 +58,8 @@ const (
 )
 
 // words compiles alternatives of wording, case aside.
-func words(alternatives ...string) pattern {
-	return compiled(`(?i)` + strings.Join(alternatives, "|"))
+func words(alternatives ...string) lazyregexp.Regexp {
+	return lazyregexp.New(`(?i)` + strings.Join(alternatives, "|"))
 }
 
 // Words of the kinds. Providers are named where a wording is peculiar to one.
@@ -142,30 +144,30 @@ var rules = []rule{
 	{what: whatAuth, kind: fault.AuthRequired, types: []string{
 		"autherror", "invalid_api_key", "authentication_error", "invalid_authentication_error", "incorrect_api_key_error", "api_key_invalid", "unauthenticated", "account_deactivated",
 		"unrecognizedclientexception", "expiredtokenexception", "invalidapikey", "organization_restricted", "missing_api_key", "1000", "1001", "1002", "1003", "1004"},
-		unless: []pattern{quotaWords}},
+		unless: []lazyregexp.Regexp{quotaWords}},
 	{what: whatModel, kind: fault.ModelUnavailable, types: []string{
 		"modelerror", "regionerror", "model_not_found", "model_not_supported", "model_not_available", "model_decommissioned", "model_deprecated", "invalid_model", "deploymentnotfound", "resource_not_found_error",
 		"unsupported_country_region_territory", "invalidendpointormodel.notfound", "modelnotopen", "modelnotfound", "1211"}},
-	{what: whatContext, kind: fault.RunFailed, types: []string{"context_length_exceeded", "request_too_large", "string_above_max_length", "1261"}, unless: []pattern{rateWords}},
+	{what: whatContext, kind: fault.RunFailed, types: []string{"context_length_exceeded", "request_too_large", "string_above_max_length", "1261"}, unless: []lazyregexp.Regexp{rateWords}},
 	{what: whatRate, kind: fault.RunFailed, transient: true, types: []string{"request_quota_exceeded", "1302", "1303", "1305", "1312"}},
 	{what: whatFilter, kind: fault.RunFailed, types: []string{"content_filter", "content_policy_violation", "1301"}},
 
 	// Wording that says what no status says: money comes as 400, 401, 402, 403, 404 and 429.
-	{what: whatRate, kind: fault.RunFailed, transient: true, words: words(`rate[ -_]?limit (reached|exceeded) for\b`), unless: []pattern{words(`usage[ _-]?limit`, `exceeded your current quota`)}},
-	{what: whatQuota, kind: fault.QuotaExhausted, words: quotaWords, unless: []pattern{words(`has exceeded your per-minute`, `quotaincrease`)}},
-	{what: whatQuota, kind: fault.QuotaExhausted, words: moneyWords, unless: []pattern{rateWords, authWords, modelWords}},
+	{what: whatRate, kind: fault.RunFailed, transient: true, words: words(`rate[ -_]?limit (reached|exceeded) for\b`), unless: []lazyregexp.Regexp{words(`usage[ _-]?limit`, `exceeded your current quota`)}},
+	{what: whatQuota, kind: fault.QuotaExhausted, words: quotaWords, unless: []lazyregexp.Regexp{words(`has exceeded your per-minute`, `quotaincrease`)}},
+	{what: whatQuota, kind: fault.QuotaExhausted, words: moneyWords, unless: []lazyregexp.Regexp{rateWords, authWords, modelWords}},
 	{what: whatQuota, kind: fault.QuotaExhausted, statuses: []int{402}},
 
 	{what: whatModel, kind: fault.ModelUnavailable, words: placeWords},
-	{what: whatModel, kind: fault.ModelUnavailable, words: modelWords, unless: []pattern{passing, rateWords, words(`access to (this|the) model`)}},
+	{what: whatModel, kind: fault.ModelUnavailable, words: modelWords, unless: []lazyregexp.Regexp{passing, rateWords, words(`access to (this|the) model`)}},
 
 	// What the status says. 511 is a captive portal's, between us and the provider.
 	{what: whatNetwork, kind: fault.RunFailed, transient: true, statuses: []int{511}},
 	{what: whatRate, kind: fault.RunFailed, transient: true, statuses: []int{429}},
 	{what: whatAuth, kind: fault.AuthRequired, statuses: []int{401, 403}},
 	{what: whatAuth, kind: fault.AuthRequired, names: []string{"ProviderAuthError", "AI_LoadAPIKeyError"}},
-	{what: whatRate, kind: fault.RunFailed, transient: true, words: rateWords, unless: []pattern{contextWords}},
-	{what: whatAuth, kind: fault.AuthRequired, words: authWords, unless: []pattern{rateWords}},
+	{what: whatRate, kind: fault.RunFailed, transient: true, words: rateWords, unless: []lazyregexp.Regexp{contextWords}},
+	{what: whatAuth, kind: fault.AuthRequired, words: authWords, unless: []lazyregexp.Regexp{rateWords}},
 	{what: whatContext, kind: fault.RunFailed, words: contextWords},
 	{what: whatContext, kind: fault.RunFailed, statuses: []int{413}},
 	{what: whatOverload, kind: fault.RunFailed, transient: true, statuses: []int{408, 425, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}},

@@ -1,22 +1,14 @@
 package opencode
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
+
+	"opencode-delegate/internal/lazyregexp"
 )
 
-// A pattern is a regular expression that is compiled when it is first needed. The tool starts itself several times for
-// one run, and most of those need none.
-type pattern func() *regexp.Regexp
-
-func compiled(expr string) pattern {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
 // ansi matches the escape sequences that opencode prints around its messages: colours, and operating system commands.
-var ansi = compiled(`\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`)
+var ansi = lazyregexp.New(`\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`)
 
 // plain removes escape sequences.
 func plain(s string) string { return ansi().ReplaceAllString(s, "") }

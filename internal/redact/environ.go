@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"opencode-delegate/internal/lazyregexp"
 )
 
 // minValue is the number of bytes from which the value of a variable counts as a secret.
@@ -43,13 +44,13 @@ func secretName(name string) bool {
 }
 
 var (
-	number    = regexp.MustCompile(`^[0-9.,:_+\-]+$`)
-	pathStart = regexp.MustCompile(`^(/|~/|\.{1,2}/|[A-Za-z]:[\\/])`)
+	number    = lazyregexp.New(`^[0-9.,:_+\-]+$`)
+	pathStart = lazyregexp.New(`^(/|~/|\.{1,2}/|[A-Za-z]:[\\/])`)
 )
 
 // structural is what can stand outside the strings of a JSON text: words and numbers, the first and the last perhaps in
 // part, with punctuation between them.
-var structural = func() *regexp.Regexp {
+var structural = lazyregexp.New(func() string {
 	const (
 		numeral = `[0-9eE+.\-]+`
 		tail    = `(?:(?:(?:t?r)?u)?e|(?:(?:(?:f?a)?l)?s)?e|(?:(?:n?u)?l)?l|` + numeral + `)`
@@ -57,8 +58,8 @@ var structural = func() *regexp.Regexp {
 		whole   = `(?:true|false|null|` + numeral + `)`
 		between = `\s*[{}\[\]:,][{}\[\]:,\s]*`
 	)
-	return regexp.MustCompile(`^\s*` + tail + `?(?:` + between + whole + `)*(?:` + between + front + `?)?\s*$`)
-}()
+	return `^\s*` + tail + `?(?:` + between + whole + `)*(?:` + between + front + `?)?\s*$`
+}())
 
 // ordinary reports whether a value is a word, a number or a path: to replace those everywhere would ruin the text
 // and hide nothing.
@@ -66,10 +67,10 @@ func ordinary(v string) bool {
 	if !strings.ContainsFunc(v, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		return true
 	}
-	if number.MatchString(v) {
+	if number().MatchString(v) {
 		return true
 	}
-	return pathStart.MatchString(v) && !slices.ContainsFunc(strings.FieldsFunc(v, isSlash), mixed)
+	return pathStart().MatchString(v) && !slices.ContainsFunc(strings.FieldsFunc(v, isSlash), mixed)
 }
 
 func isSlash(r rune) bool { return r == '/' || r == '\\' }
@@ -85,7 +86,7 @@ func literals(values []string, inJSON bool) []string {
 	var all []string
 	for _, v := range values {
 		for _, form := range forms(v) {
-			if inJSON && (strings.Contains(unescaped(form), `"`) || structural.MatchString(form)) {
+			if inJSON && (strings.Contains(unescaped(form), `"`) || structural().MatchString(form)) {
 				continue // between strings, where a mark would break the syntax
 			}
 			all = append(all, form)

@@ -160,7 +160,7 @@ func TestOnlyWhatStandsBetweenStringsIsSpared(t *testing.T) {
 		"null,null": true, "ull,null}": true, `true, "x`: false, "[1,2,[3]]": true, "e],false": true, "1e5, tru": true, "{}{}{}{}": true, " : [[[ 1": true, ",-1.5e+10,nul": true, "0e123456": true,
 		"1234 5678 9012": false, "true false": false, "rue,abcde": false, "nullify,1": false, "1.2.3.4:x": false, "a[1,2,3]": false,
 	} {
-		if got := structural.MatchString(value); got != want {
+		if got := structural().MatchString(value); got != want {
 			t.Errorf("%q: %v", value, got)
 		}
 	}

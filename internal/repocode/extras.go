@@ -4,9 +4,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"opencode-delegate/internal/lazyregexp"
 
 	"opencode-delegate/internal/gitconfig"
 )
@@ -34,7 +35,7 @@ var hookNames = []string{
 }
 
 // startsProgram matches the variables whose value is a command.
-var startsProgram = regexp.MustCompile(`(command|cmd|program|helper|driver|textconv|editor|pager|fsmonitor|gitproxy|clean|smudge|` +
+var startsProgram = lazyregexp.New(`(command|cmd|program|helper|driver|textconv|editor|pager|fsmonitor|gitproxy|clean|smudge|` +
 	`process|askpass|external|difffilter|hook)$`)
 
 // findExtras reads the configuration of each repository and of the user for places that lie where the run may write.
@@ -94,7 +95,7 @@ func (s *scanner) findIn(path string, text []byte, tops []string, depth int, see
 					s.mark(&s.extras.hookDirs, dir)
 				}
 			}
-		case section == "alias" && strings.HasPrefix(e.Value, "!"), section == "pager", startsProgram.MatchString(variable):
+		case section == "alias" && strings.HasPrefix(e.Value, "!"), section == "pager", startsProgram().MatchString(variable):
 			for word := range strings.FieldsSeq(strings.TrimPrefix(e.Value, "!")) {
 				s.markProgram(tops, strings.Trim(word, `"';`))
 			}

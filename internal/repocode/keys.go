@@ -1,8 +1,9 @@
 package repocode
 
 import (
-	"regexp"
 	"strings"
+
+	"opencode-delegate/internal/lazyregexp"
 
 	"opencode-delegate/internal/gitconfig"
 )
@@ -77,11 +78,11 @@ var sections = map[string]rule{
 }
 
 // namesProgram matches a variable that, by its name, holds a program or a file, in sections that git does not know.
-var namesProgram = regexp.MustCompile(`(command|cmd|program|helper|path|paths|driver|textconv|editor|pager|browser|hook|hooks|` +
+var namesProgram = lazyregexp.New(`(command|cmd|program|helper|path|paths|driver|textconv|editor|pager|browser|hook|hooks|` +
 	`file|proxy|tunnel|clean|smudge|process|askpass|exec|shell|script|external|interpreter|agent|template|templatedir)$`)
 
 // transport matches an address that git gives to a remote helper, a program git-remote-<name>; ext and fd run anything.
-var transport = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
+var transport = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 
 // isCode reports whether a key with one value makes git, or a tool that reads git's configuration, run a program, read a
 // file, or trust another place. core.worktree is decided by its value elsewhere.
@@ -93,7 +94,7 @@ func isCode(key, value string) bool {
 		return true
 	case section == "submodule" && strings.HasPrefix(value, "!"): // submodule.<name>.update
 		return true
-	case listed("url pushurl remote pushremote pushdefault", variable) && (transport.MatchString(value) || strings.HasPrefix(value, "-")):
+	case listed("url pushurl remote pushremote pushdefault", variable) && (transport().MatchString(value) || strings.HasPrefix(value, "-")):
 		return true
 	}
 	r, known := sections[section]
@@ -105,7 +106,7 @@ func isCode(key, value string) bool {
 	case known && r.code:
 		return true
 	}
-	return namesProgram.MatchString(variable)
+	return namesProgram().MatchString(variable)
 }
 
 func listed(names, name string) bool {
