@@ -15,6 +15,7 @@ import (
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
 	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/redact"
 	"opencode-delegate/internal/sandbox"
 )
@@ -164,12 +165,13 @@ func (a *app) report(c call.Call, res delegate.Result, recordErr error) int {
 		res.Notes = append(res.Notes, fmt.Sprintf("the record is not complete: %v", recordErr))
 	}
 	if err := answer(c, res, a.stdout); err != nil {
-		a.speak.say("the answer could not be delivered: %v", err)
 		if res.Status == fault.OK {
 			res.Status, res.Exit = fault.RunFailed, fault.RunFailed.Exit()
 			res.Reason = fmt.Sprintf("the run succeeded, but its answer could not be delivered: %v", err)
-			res.Hints = append(res.Hints, "the whole answer is in "+res.Record)
+		} else {
+			a.speak.say("the answer could not be delivered: %v", err)
 		}
+		res.Hints = append(res.Hints, "the whole answer is in "+filepath.Join(res.Record, record.Text))
 	}
 	if res.Status != fault.OK {
 		a.speak.say("%s", res.Reason)

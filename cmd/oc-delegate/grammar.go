@@ -81,6 +81,12 @@ func parse(args []string) (call.Flags, error) {
 	if _, err := p.Parse(args); err != nil {
 		return g.Flags, clear(err)
 	}
+	if g.Explain && g.PrintCommand {
+		return g.Flags, errors.New("--explain and --print-command show different things; give one of them")
+	}
+	if len(g.Task) == 1 && (g.Task[0] == "help" || g.Task[0] == "version") && len(beforeDashes(args)) == 1 {
+		return g.Flags, fmt.Errorf("%q is no task; --%s is what prints it, and a task of that name goes after --", g.Task[0], g.Task[0])
+	}
 	if call.Reserved(g.Task) && call.Reserved(beforeDashes(args)) {
 		return g.Flags, fmt.Errorf("%q is kept for a command of a later version; for a task of that name write: -- %s", g.Task[0], g.Task[0])
 	}

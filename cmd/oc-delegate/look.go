@@ -30,9 +30,13 @@ func printCommand(w io.Writer, c call.Call, cmd delegate.Command) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(t, "# model\t%s\t(%s)\n", c.Request.Model, c.Request.ModelSource)
 	fmt.Fprintf(t, "# profile\t%s\n", c.Request.Profile)
-	fmt.Fprintf(t, "# sandbox\t%s\n", cmd.Sandbox)
+	sandbox := cmd.Sandbox
+	if sandbox == "landlock" {
+		sandbox += "\t(oc-delegate puts it around the command; it is no part of it)"
+	}
+	fmt.Fprintf(t, "# sandbox\t%s\n", sandbox)
 	fmt.Fprintf(t, "# timeout\t%s\n", c.Request.Timeout.String())
-	fmt.Fprintf(t, "# task\t%s\n", "on stdin")
+	fmt.Fprintf(t, "# task\ton stdin\n# TMPDIR\ta private directory of the run\n")
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,8 +34,12 @@ var built = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// builtOnce tells that there is something to clean up.
+var builtOnce atomic.Bool
+
 func program(t *testing.T) string {
 	t.Helper()
+	builtOnce.Store(true)
 	path, err := built()
 	if err != nil {
 		t.Fatal(err)

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,6 +55,9 @@ func TestProgressOnATerminal(t *testing.T) {
 	if !strings.Contains(text, "step 2") || !strings.Contains(text, "tokens") || !strings.Contains(text, "\r\x1b[K") {
 		t.Errorf("no live line in %q", text)
 	}
+	if strings.Contains(text, "\x1b]") || strings.Contains(text, "\x1b[6n") {
+		t.Errorf("the terminal was asked something: %q", text)
+	}
 	last := text[strings.LastIndex(text, "\x1b[K"):]
 	if strings.Contains(last, "step") && !strings.HasPrefix(last, "\x1b[KOC_SIGNAL") || !strings.Contains(last, "OC_SIGNAL {") {
 		t.Errorf("the live line is left: %q", last)
@@ -63,5 +69,26 @@ func TestProgressOnATerminal(t *testing.T) {
 	}
 	if o := p.run("x", "--progress", "plain"); strings.Count(o.stderr, "\n") < 5 || !strings.Contains(o.stderr, "s read a.txt") {
 		t.Errorf("plain progress: %q", o.stderr)
+	}
+}
+
+// A terminal that answers nothing delays nothing.
+func TestTerminalIsNotAsked(t *testing.T) {
+	master, slave := terminal(t)
+	cmd := exec.Command(program(t), "--version")
+	cmd.Env = []string{"TERM=xterm-256color", "HOME=" + t.TempDir()}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	text, _ := io.ReadAll(master) // ends with EIO
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(start); d > 2*time.Second || strings.Contains(string(text), "\x1b") || !strings.HasPrefix(string(text), "oc-delegate ") {
+		t.Errorf("%v: %q", d, text)
 	}
 }

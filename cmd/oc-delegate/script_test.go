@@ -20,10 +20,24 @@ func TestMain(m *testing.M) {
 	if code, ok := role(os.Args); ok {
 		os.Exit(code)
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(cleaner{m}, map[string]func(){
 		"oc-delegate": main,
 		"opencode":    func() { os.Exit(fakeopencode.Main()) },
 	})
+}
+
+// A cleaner removes what the tests have built together.
+type cleaner struct{ *testing.M }
+
+func (c cleaner) Run() int {
+	code := c.M.Run()
+	if !builtOnce.Load() {
+		return code
+	}
+	if path, err := built(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	return code
 }
 
 // TestScript runs what a user could type against the fake opencode. testdata/script/README.md lists the commands.

@@ -19,7 +19,8 @@ type speaker struct {
 }
 
 func newSpeaker(w io.Writer, set *redact.Set) speaker {
-	return speaker{log.NewWithOptions(w, log.Options{Prefix: "oc-delegate"}), set}
+	// The library must not see a terminal: it would ask it for its colours, and wait five seconds for one that does not answer.
+	return speaker{log.NewWithOptions(struct{ io.Writer }{w}, log.Options{Prefix: "oc-delegate"}), set}
 }
 
 // lineLimit is the number of code points of a spoken line.

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"unicode"
 
 	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/tiers"
 )
@@ -76,10 +78,15 @@ func (r *resolver) problem(name string, err error) {
 	if err == nil {
 		return
 	}
-	if name != "" {
-		err = fmt.Errorf("%s: %w", name, err)
+	text := err.Error()
+	var f *fault.Error
+	if errors.As(err, &f) && len(f.Hints) > 0 {
+		text += "; " + strings.Join(f.Hints, "; ")
 	}
-	r.problems = append(r.problems, err.Error())
+	if name != "" {
+		text = name + ": " + text
+	}
+	r.problems = append(r.problems, text)
 }
 
 func (r *resolver) row(name, value, source string) {
@@ -147,10 +154,8 @@ func (r *resolver) model() {
 		r.call.Opencode.Text = r.absolute(r.call.Opencode.Text)
 		r.row("opencode", r.call.Opencode.Text, r.call.Opencode.Source)
 	}
-	if table, err := in.Table(); err == nil {
-		for _, c := range table {
-			r.row("tier "+string(c.Tier), c.Model, c.Source)
-		}
+	for _, c := range in.Table() {
+		r.row("tier "+string(c.Tier), c.Model, c.Source)
 	}
 }
 
@@ -189,7 +194,7 @@ func (r *resolver) place() {
 	if err == nil {
 		var fi os.FileInfo
 		if fi, err = os.Stat(path); err == nil && !fi.IsDir() {
-			err = fmt.Errorf("%s is not a directory", clip(dir.Text))
+			err = fmt.Errorf("%s is not a directory; name a directory", clip(dir.Text))
 		}
 	} else {
 		err = fmt.Errorf("%s is not there; name a directory that exists", clip(dir.Text))
@@ -300,6 +305,8 @@ func (r *resolver) answer() {
 			r.problem(out.Source, fmt.Errorf("%s is not a regular file; name a file", clip(out.Text)))
 		} else if fi, err := os.Stat(filepath.Dir(r.call.Out)); err != nil || !fi.IsDir() {
 			r.problem(out.Source, fmt.Errorf("the directory of %s is not there; make it first", clip(out.Text)))
+		} else if !writable(filepath.Dir(r.call.Out)) {
+			r.problem(out.Source, fmt.Errorf("the directory of %s cannot be written; name a file elsewhere", clip(out.Text)))
 		}
 		r.row("out", r.call.Out, out.Source)
 	}
@@ -330,12 +337,12 @@ func (r *resolver) limits() {
 		r.row(name, v.Text, v.Source)
 		return n
 	}
-	req.MaxTokens = count("max-tokens", f.MaxTokens, nil, r.config.MaxTokens.String(), "0", 0)
-	r.call.WarnChars = count("warn-chars", Once{}, []string{"OC_DELEGATE_WARN_CHARS", "CLAUDE_PLUGIN_OPTION_DIGEST_WARN_CHARS"}, r.config.WarnChars.String(), "8000", 0)
-	limit := count("digest-limit", f.DigestLimit, nil, r.config.DigestLimit.String(), "4000", 500)
+	req.MaxTokens = count("max-tokens", f.MaxTokens, nil, string(r.config.MaxTokens), "0", 0)
+	r.call.WarnChars = count("warn-chars", Once{}, []string{"OC_DELEGATE_WARN_CHARS", "CLAUDE_PLUGIN_OPTION_DIGEST_WARN_CHARS"}, string(r.config.WarnChars), "8000", 0)
+	limit := count("digest-limit", f.DigestLimit, nil, string(r.config.DigestLimit), "4000", 500)
 	req.Digest, req.DigestLimit = f.Digest, int(min(limit, 1<<30))
 
-	cost := tiers.First(r.flag("max-cost", f.MaxCost), r.config.value(r.config.MaxCost.String()), tiers.Value{Text: "0", Source: "built in"})
+	cost := tiers.First(r.flag("max-cost", f.MaxCost), r.config.value(string(r.config.MaxCost)), tiers.Value{Text: "0", Source: "built in"})
 	usd, err := parseCost(cost.Text)
 	r.problem(cost.Source, err)
 	req.MaxCost = usd

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 
 	"opencode-delegate/internal/tiers"
 )
@@ -22,10 +24,10 @@ type Config struct {
 	IdleTimeout string                `json:"idle_timeout"`
 	RetryLimit  string                `json:"retry_limit"`
 	Grace       string                `json:"grace"`
-	DigestLimit json.Number           `json:"digest_limit"`
-	MaxCost     json.Number           `json:"max_cost"`
-	MaxTokens   json.Number           `json:"max_tokens"`
-	WarnChars   json.Number           `json:"warn_chars"`
+	DigestLimit number                `json:"digest_limit"`
+	MaxCost     number                `json:"max_cost"`
+	MaxTokens   number                `json:"max_tokens"`
+	WarnChars   number                `json:"warn_chars"`
 	Opencode    string                `json:"opencode"`
 	UsageLog    string                `json:"usage_log"`
 
@@ -82,12 +84,7 @@ func readConfig(path string) (Config, error) {
 		err = errors.New("larger than 1 MiB")
 	}
 	if err == nil {
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.DisallowUnknownFields()
-		err = dec.Decode(&c)
-		if err == nil && dec.More() {
-			err = errors.New("more than one JSON value")
-		}
+		err = decode(data, &c)
 	}
 	if err != nil {
 		return c, fmt.Errorf("configuration %s: %w", path, err)
@@ -105,6 +102,60 @@ func readConfig(path string) (Config, error) {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+// decode reads the file's one object. Its errors are for whoever wrote the file.
+func decode(data []byte, c *Config) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(c)
+	if err == nil && dec.More() {
+		return errors.New("holds more than one JSON value; write one object")
+	}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF):
+		return errors.New("is empty; write an object, such as {\"tier\": \"code\"}, or remove the file")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("ends too early; a bracket or a quote is missing")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("line %d is no JSON: %w", 1+bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")), err)
+	case errors.As(err, &kind) && kind.Field == "":
+		return fmt.Errorf("is a JSON %s; write an object, such as {\"tier\": \"code\"}", kind.Value)
+	case errors.As(err, &kind):
+		return fmt.Errorf("line %d: %s cannot be a %s; write a text in quotes, such as \"10m\" or \"code\"",
+			1+bytes.Count(data[:min(int(kind.Offset), len(data))], []byte("\n")), kind.Field, kind.Value)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("unknown key %s; the keys are %s", name, strings.Join(keys(), ", "))
+	}
+	return err
+}
+
+// keys lists what the file may hold.
+func keys() []string {
+	var names []string
+	for f := range reflect.TypeFor[Config]().Fields() {
+		if name := f.Tag.Get("json"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// A number is a JSON number as it was written; one in quotes is an error, as for every other kind.
+type number string
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	var v json.Number
+	if b[0] == '"' || json.Unmarshal(b, &v) != nil {
+		return fmt.Errorf("%s is no number; write it without quotes", clip(string(b)))
+	}
+	*n = number(v)
+	return nil
 }
 
 // value is a setting of the file with its source.

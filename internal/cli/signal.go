@@ -64,7 +64,8 @@ func Of(r delegate.Result) Signal {
 		RetryAfter: r.RetryAfter, ResetAt: r.ResetAt, ProviderStatus: r.ProviderStatus,
 		Duration: &r.Duration, Verdict: r.Verification.Verdict,
 	}
-	if s.Retryable && s.Session != "" {
+	resumable := s.Retryable || s.Status == fault.Interrupted || s.Status == fault.Cancelled || s.Status == fault.BudgetExceeded
+	if resumable && s.Session != "" && r.SessionDead == "" {
 		s.Retry = "--session " + s.Session
 	}
 	if u := r.Usage; u != nil {

@@ -85,7 +85,10 @@ func (r *run) render() {
 	facts := digest.Facts{
 		Status: string(res.Status), Reason: res.Reason, Known: res.Changes.Known,
 		Commands: res.Commands.Run, Failed: res.Commands.Failed,
-		Verdict: res.Verification.Verdict, TextPath: r.job.Record.File(record.Text),
+		TextPath: r.job.Record.File(record.Text),
+	}
+	if v := res.Verification.Verdict; v != "none" { // no check was asked for: not worth a line
+		facts.Verdict = v
 	}
 	for _, c := range res.Changes.Files {
 		facts.Changes = append(facts.Changes, digest.Change{Path: c.Path, Kind: string(c.Kind)})

@@ -118,7 +118,8 @@ func (r *run) judge() {
 		r.against(fault.New(fault.WriteViolation, "a read-only run changed %s", name(changes.Files)))
 	case writes && len(changes.Files) == 0 && r.worst == nil && !r.plan.Request.AllowNoChanges:
 		r.against(fault.New(fault.NoChanges, "the worker reports success, and no file has changed").
-			With("say in the task which file has to change; --allow-no-changes accepts a run without a change"))
+			With("say in the task which file has to change; what lies outside of --dir is closed to the worker unless --allow-write opens it",
+				"--allow-no-changes accepts a run without a change"))
 	}
 	if n := r.res.Commands.Failed; n > 0 && r.worst == nil {
 		r.note("%d of the worker's %d commands failed", n, r.res.Commands.Run)

@@ -192,7 +192,7 @@ func Dry(req Request, host Host) (Command, error) {
 	}
 	p := &Plan{Request: req, host: host, cage: c, binary: opencode.Binary{Path: path, Version: "", Abilities: opencode.AllAbilities()}}
 	// The kernel's policy needs directories that only a run makes.
-	g, err := c.grip(permission.AgentName("<id>"), "<private directory>", c.profile.Writes(), nil)
+	g, err := c.grip(permission.AgentName("<id>"), "", c.profile.Writes(), nil)
 	if err != nil {
 		return Command{}, err
 	}

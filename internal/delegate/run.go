@@ -197,13 +197,28 @@ func (r *run) checkModel(ctx context.Context, doubt bool) {
 	if err != nil {
 		return
 	}
-	if !refused {
-		if slices.Contains(models, model) {
-			return
-		}
+	if known := slices.Contains(models, model); known && !refused {
+		return
+	} else if !known {
+		// opencode's own words propose ids without a provider, which nobody can use.
 		r.worst = fault.New(fault.ModelUnavailable, "opencode knows no model %s", model)
 	}
-	if near := opencode.Near(model, models); len(near) > 0 {
-		r.res.Hints = append(r.res.Hints, "models of that kind: "+strings.Join(near, ", "))
+	r.res.Hints = append(r.res.Hints, modelHints(model, models)...)
+}
+
+// modelHints say what to take in place of a model that cannot be had.
+func modelHints(model string, models []string) []string {
+	provider, _, _ := strings.Cut(model, "/")
+	var hints []string
+	if !slices.ContainsFunc(models, func(m string) bool { return strings.HasPrefix(m, provider+"/") }) {
+		hints = append(hints, "the provider "+provider+" is not set up in opencode: opencode auth login")
 	}
+	near := opencode.Near(model, models)
+	if len(near) == 0 {
+		near = models[:min(len(models), 3)]
+	}
+	if len(near) > 0 {
+		hints = append(hints, "models that can be had: "+strings.Join(near, ", "))
+	}
+	return append(hints, "name one with -m PROVIDER/MODEL, or give the tier another meaning with OC_TIER_FLASH, OC_TIER_CODE, OC_TIER_PRO; opencode models lists all")
 }

@@ -2,6 +2,8 @@ package opencode
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"opencode-delegate/internal/fault"
@@ -14,7 +16,7 @@ func (w *watch) budget() {
 	if sum := w.tr.Tokens().Sum(); w.limits.MaxTokens > 0 && sum > w.limits.MaxTokens {
 		over = fmt.Sprintf("token cap of %d exceeded by %d: %d tokens in %d steps", w.limits.MaxTokens, sum-w.limits.MaxTokens, sum, steps)
 	} else if w.limits.MaxCost > 0 && cost > w.limits.MaxCost {
-		over = fmt.Sprintf("cost cap of $%.6g exceeded by $%.6g: $%.6g in %d steps", w.limits.MaxCost, cost-w.limits.MaxCost, cost, steps)
+		over = fmt.Sprintf("cost cap of $%s exceeded by $%s: $%s in %d steps", dollars(w.limits.MaxCost), dollars(cost-w.limits.MaxCost), dollars(cost), steps)
 	}
 	switch {
 	case over == "":
@@ -79,4 +81,9 @@ func after(t time.Time, d time.Duration) time.Time {
 		return time.Time{}
 	}
 	return t.Add(d)
+}
+
+// dollars is an amount to a millionth, without zeros at its end.
+func dollars(v float64) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 6, 64), "0"), ".")
 }

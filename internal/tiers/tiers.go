@@ -79,17 +79,18 @@ func Resolve(in Inputs) (Choice, error) {
 	return in.tier(Value{string(Flash), "built in"})
 }
 
-// Table is what each tier resolves to, for explanations. Bad remaps are errors, as in Resolve.
-func (in Inputs) Table() ([]Choice, error) {
+// Table is what each tier resolves to, for explanations. A bad remap, which only a call that uses the tier meets, is shown
+// in place of the model.
+func (in Inputs) Table() []Choice {
 	var out []Choice
 	for _, n := range Names() {
 		c, err := in.tier(Value{string(n), ""})
 		if err != nil {
-			return nil, err
+			c = Choice{Tier: n, Model: err.Error(), Source: in.Remap[n].Source}
 		}
 		out = append(out, c)
 	}
-	return out, nil
+	return out
 }
 
 func direct(v Value) (Choice, error) {
