@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"strings"
@@ -22,17 +21,6 @@ func inMounts(p *place, script string, args ...string) (stdout, stderr string) {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Run() // the signal line tells
 	return out.String(), errs.String()
-}
-
-func signalOf(t *testing.T, stderr string) map[string]any {
-	t.Helper()
-	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	var s map[string]any
-	text, ok := strings.CutPrefix(lines[len(lines)-1], "OC_SIGNAL ")
-	if !ok || json.Unmarshal([]byte(text), &s) != nil {
-		t.Fatalf("no signal line: %s", stderr)
-	}
-	return s
 }
 
 // A full disk is said, and the run has its own verdict and its answer.

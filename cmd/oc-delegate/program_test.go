@@ -146,6 +146,18 @@ func (p *place) run(task string, args ...string) outcome {
 	return o
 }
 
+// signalOf reads the signal line at the end of stderr.
+func signalOf(t *testing.T, stderr string) map[string]any {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	var s map[string]any
+	text, ok := strings.CutPrefix(lines[len(lines)-1], "OC_SIGNAL ")
+	if !ok || json.Unmarshal([]byte(text), &s) != nil {
+		t.Fatalf("no signal line: %s", stderr)
+	}
+	return s
+}
+
 // want checks the status.
 func (o outcome) want(t *testing.T, status string) outcome {
 	t.Helper()
