@@ -13,20 +13,16 @@ import (
 //
 // When it returns nil, data and name are on disk. On an error the old file is untouched and no temporary file is left.
 func Write(name string, data []byte, perm os.FileMode) error {
-	f, err := Create(name, perm)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(data); err != nil {
-		f.Abort()
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return f.Commit()
+	return write(name, data, perm, (*File).Commit)
 }
 
 // WriteFast is Write for a file that may be lost with the machine's power, but not with a process: it waits for no disk, which
 // is most of what Write costs.
 func WriteFast(name string, data []byte, perm os.FileMode) error {
+	return write(name, data, perm, (*File).rename)
+}
+
+func write(name string, data []byte, perm os.FileMode, finish func(*File) error) error {
 	f, err := Create(name, perm)
 	if err != nil {
 		return err
@@ -35,7 +31,7 @@ func WriteFast(name string, data []byte, perm os.FileMode) error {
 		f.Abort()
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return f.rename()
+	return finish(f)
 }
 
 // A File is a replacement in the making. It must end with Commit or Abort.
