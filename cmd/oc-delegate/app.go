@@ -47,7 +47,7 @@ func newApp() *app {
 	a.cwd, _ = os.Getwd()
 	a.home, _ = os.UserHomeDir()
 	a.self, _ = os.Executable()
-	if real, err := filepath.EvalSymlinks(a.cwd); err == nil {
+	if real, err := filepath.EvalSymlinks(a.cwd); err == nil && a.cwd != "" {
 		a.cwd = real
 	}
 	a.set = redact.New(a.environ)
@@ -94,20 +94,26 @@ func (a *app) run(args []string) int {
 	}
 	switch {
 	case flags.Explain:
-		return a.look(explain(a.stdout, c))
+		return a.look(func(w io.Writer) error { return explain(w, c) })
 	case flags.PrintCommand:
 		cmd, err := delegate.Dry(c.Request, a.host(c, nil))
 		if err != nil {
 			return a.refuse(fault.Of(err))
 		}
-		return a.look(printCommand(a.stdout, c, cmd))
+		return a.look(func(w io.Writer) error { return printCommand(w, c, cmd) })
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
 	return a.delegate(ctx, c)
 }
 
-func (a *app) look(err error) int {
+// look prints what was asked to be seen, without secrets.
+func (a *app) look(print func(io.Writer) error) int {
+	w := a.set.Writer(a.stdout)
+	err := print(w)
+	if cerr := w.Close(); err == nil {
+		err = cerr
+	}
 	if err != nil {
 		return a.refuse(fault.New(fault.RunFailed, "stdout: %w", err))
 	}

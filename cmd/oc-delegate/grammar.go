@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"opencode-delegate/internal/lazyregexp"
 
@@ -65,21 +66,27 @@ func newParser(g *grammar, out io.Writer) (*kong.Kong, error) {
 
 // asked reports which of the flags that need no valid call stands before any --.
 func asked(args []string) (help, version bool) {
-	if i := slices.Index(args, "--"); i >= 0 {
-		args = args[:i]
-	}
+	args = args[:dashes(args)]
 	return slices.Contains(args, "--help") || slices.Contains(args, "-h"), slices.Contains(args, "--version")
 }
 
 // parse reads the words. An error is one clear sentence.
 func parse(args []string) (call.Flags, error) {
 	var g grammar
+	for i, arg := range args {
+		if !utf8.ValidString(arg) {
+			return g.Flags, fmt.Errorf("argument %d is not UTF-8; convert it first", i+1)
+		}
+	}
 	p, err := newParser(&g, io.Discard)
 	if err != nil {
 		return g.Flags, err
 	}
 	if _, err := p.Parse(args); err != nil {
 		return g.Flags, clear(err)
+	}
+	if g.Help || g.Version || slices.ContainsFunc(args[:dashes(args)], valued) {
+		return g.Flags, errors.New("--help and --version stand alone; leave the value out")
 	}
 	if g.Explain && g.PrintCommand {
 		return g.Flags, errors.New("--explain and --print-command show different things; give one of them")
@@ -93,15 +100,24 @@ func parse(args []string) (call.Flags, error) {
 	return g.Flags, nil
 }
 
+// dashes is how many arguments stand before --.
+func dashes(args []string) int {
+	if i := slices.Index(args, "--"); i >= 0 {
+		return i
+	}
+	return len(args)
+}
+
+// valued reports a flag that takes no value and was given one.
+func valued(arg string) bool {
+	return strings.HasPrefix(arg, "--help=") || strings.HasPrefix(arg, "--version=")
+}
+
 // beforeDashes is the task words that stand before --.
 func beforeDashes(args []string) []string {
-	i := slices.Index(args, "--")
-	if i < 0 {
-		i = len(args)
-	}
 	var g grammar
 	if p, err := newParser(&g, io.Discard); err == nil {
-		p.Parse(args[:i])
+		p.Parse(args[:dashes(args)])
 	}
 	return g.Task
 }

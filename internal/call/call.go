@@ -190,6 +190,10 @@ func (r *resolver) absolute(path string) string {
 
 func (r *resolver) place() {
 	dir := tiers.First(r.flag("dir", r.flags.Dir), tiers.Value{Text: r.env.Cwd, Source: "current directory"})
+	if r.env.Cwd == "" && !filepath.IsAbs(dir.Text) {
+		r.problem("current directory", errors.New("is not there any more; go to another one, or name one with an absolute --dir"))
+		return
+	}
 	path, err := filepath.EvalSymlinks(r.absolute(dir.Text))
 	if err == nil {
 		var fi os.FileInfo

@@ -71,10 +71,17 @@ func readConfig(path string) (Config, error) {
 	if path == "" {
 		return c, nil
 	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && !exists(path) {
-		return c, nil
+	fi, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return c, nil // a directory that is closed to this user holds no configuration of this user's
 	}
+	if err == nil && !fi.Mode().IsRegular() { // a pipe would be waited for
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return c, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return c, fmt.Errorf("configuration: %w", err)
 	}
@@ -99,13 +106,9 @@ func readConfig(path string) (Config, error) {
 	return c, nil
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
 // decode reads the file's one object. Its errors are for whoever wrote the file.
 func decode(data []byte, c *Config) error {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors begin a file with it
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(c)

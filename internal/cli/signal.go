@@ -95,8 +95,11 @@ func OfFault(f *fault.Error) Signal {
 func WriteSignal(w io.Writer, s Signal, set *redact.Set) error {
 	s.Reason = plain.Line(set.String(s.Reason), ReasonLimit)
 	data, err := json.Marshal(s)
-	if err != nil { // cannot happen: every member marshals
-		return err
+	if err != nil { // a number that JSON does not have; the verdict is said all the same
+		s.Usage, s.Duration = nil, nil
+		if data, err = json.Marshal(s); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(w, "OC_SIGNAL %s\n", set.JSON().Bytes(data))
 	return err
@@ -111,6 +114,9 @@ func text(s *string) string {
 
 // AppendSignal adds the line to a log file of the caller's.
 func AppendSignal(path string, s Signal, set *redact.Set) error {
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path) // a pipe would be waited for
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

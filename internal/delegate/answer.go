@@ -4,9 +4,12 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unicode"
 
 	"opencode-delegate/internal/digest"
 	"opencode-delegate/internal/event"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
 )
 
@@ -25,6 +28,9 @@ func (r *run) contract() string {
 func (r *run) answer(ctx context.Context, tr *event.Transcript, agent, tmp string) {
 	head, size, whole := r.evidence.text(tr.Answer())
 	r.res.Text, r.res.TextBytes, r.res.TextTruncated = head, size, !whole
+	if whole && invisible(head) && r.worst == nil {
+		r.against(fault.New(fault.EmptyOutput, "the worker's answer shows nothing: %d bytes of control or blank characters", size))
+	}
 	if !r.plan.Request.Digest {
 		return
 	}
@@ -44,6 +50,14 @@ func (r *run) answer(ctx context.Context, tr *event.Transcript, agent, tmp strin
 		}
 	}
 	r.digest, r.digestSource = block, source
+}
+
+// invisible reports whether nothing of a text can be seen once it is printed. Two blanks of Unicode count as letters
+// there: the Hangul filler and the empty Braille pattern.
+func invisible(text string) bool {
+	return strings.TrimFunc(plain.Clean(text), func(r rune) bool {
+		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || r == '\u3164' || r == '\u2800' || r == '\uffa0' || r == '\u115f' || r == '\u1160'
+	}) == ""
 }
 
 // askForDigest asks once, in the same session, and with read-only permissions whatever the run was granted.

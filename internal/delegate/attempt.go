@@ -64,7 +64,7 @@ func (r *run) carryOut(ctx context.Context, a opencode.Attempt, prompt string) (
 
 // named passes the session on as soon as it has a name.
 func (r *run) named(session string) {
-	if session != "" && (r.res.Session == nil || *r.res.Session != session) {
+	if CheckSession(session) == nil && (r.res.Session == nil || *r.res.Session != session) {
 		r.res.Session = &session
 		r.job.Session(session)
 	}

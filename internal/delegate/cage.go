@@ -85,6 +85,16 @@ func (c cage) check() error {
 	return nil
 }
 
+// closable refuses what no policy can grant, before there is a record. opencode's directories have to be there.
+func (c cage) closable() error {
+	if c.sandbox() != sandboxOn {
+		return nil
+	}
+	// The run's own directory is not there yet; any that a run may write does in its place.
+	_, err := c.policy(c.request.Dir, c.dirs.State, c.profile.Writes())
+	return err
+}
+
 // plugins are the files of the repository that opencode would load as code of its own, whatever its settings say.
 func (c cage) plugins() []string {
 	var found []string

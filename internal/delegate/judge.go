@@ -3,9 +3,12 @@ package delegate
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
@@ -20,7 +23,40 @@ const lookTime = 60 * time.Second
 type view struct {
 	tree *tree.Snapshot
 	code *repocode.State
+	git  gitLink
 	err  error // why the tree is not known
+}
+
+// A gitLink is how the project finds its repository.
+type gitLink struct {
+	dir  string // git directory; empty = no repository
+	path string // of the .git
+	file []byte // its content, where .git is a file: a linked worktree or a submodule
+}
+
+func (c cage) gitLink() gitLink {
+	dir, _, top, ok := repocode.Dirs(c.request.Dir)
+	if !ok || top == "" {
+		return gitLink{}
+	}
+	l := gitLink{dir: dir, path: filepath.Join(top, ".git")}
+	if fi, err := os.Lstat(l.path); err == nil && fi.Mode().IsRegular() {
+		l.file, _ = record.Read(l.path, 4<<10) // unreadable: then there is nothing to put back
+	}
+	return l
+}
+
+// lost reports whether the project has lost its way to its repository, and puts a file back that showed it: without one, git
+// would fall through to a repository further up.
+func (l gitLink) lost(now gitLink) (what string, lost bool) {
+	if l.dir == "" || l.dir == now.dir {
+		return "", false
+	}
+	what = l.path + " is gone or leads elsewhere"
+	if l.file != nil && now.path != l.path && atomicfile.Write(l.path, l.file, 0o644) == nil {
+		what += "; it was put back"
+	}
+	return what, true
 }
 
 // look takes the fingerprint of the tree and of the repository's code.
@@ -35,6 +71,7 @@ func (r *run) look(ctx context.Context) (view, error) {
 		}
 		return v, fault.New(fault.RunFailed, "the repository cannot be guarded: %w", err)
 	}
+	v.git = r.plan.cage.gitLink()
 	v.tree, v.err = tree.Take(ctx, r.plan.Request.Dir, tree.Options{})
 	return v, nil
 }
@@ -64,6 +101,7 @@ func (r *run) lookAgain(ctx context.Context, before view) error {
 		return nil
 	}
 	r.res.Changes = tree.Compare(ctx, before.tree, after)
+	r.res.Changes.Reason = plain.Line(r.res.Changes.Reason, 300)
 	if !r.res.Changes.Known {
 		r.note("changed files are not known: %s", r.res.Changes.Reason)
 	}
@@ -89,6 +127,10 @@ func (r *run) guard(ctx context.Context, before view) error {
 	}
 	if err != nil {
 		r.against(fault.New(fault.WriteViolation, "the repository's hooks and configuration could not be checked: %w", err))
+	}
+	if what, lost := before.git.lost(r.plan.cage.gitLink()); lost {
+		r.res.Violations = append(r.res.Violations, Violation{What: what})
+		r.against(fault.New(fault.WriteViolation, "the worker cut the project off from its repository: %s", what))
 	}
 	return nil
 }

@@ -46,6 +46,9 @@ func Prepare(ctx context.Context, req Request, host Host) (*Plan, error) {
 	if err := c.dirs.Ensure(); err != nil {
 		return nil, fault.New(fault.Usage, "%w", err)
 	}
+	if err := c.closable(); err != nil {
+		return nil, err
+	}
 	p := &Plan{Request: req, host: host, cage: c}
 	if p.binary, err = opencode.Probe(ctx, path, host.CacheDir, p.query); err != nil {
 		return nil, err

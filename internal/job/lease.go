@@ -29,9 +29,12 @@ func acquire(path string) (*Lease, error) {
 		return nil, fmt.Errorf("lease %s: %w", path, err)
 	}
 	held, err := Held(path)
-	if err != nil || !held {
+	if err == nil && !held {
+		err = errors.New("file locks do not work in this directory")
+	}
+	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("lease %s: file locks do not work in this directory", path)
+		return nil, fmt.Errorf("lease %s: %w", path, err)
 	}
 	return &Lease{f}, nil
 }
