@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+
+	"opencode-delegate/internal/atomicfile"
 )
 
 // cacheSchema changes when the meaning of a cached answer does; another schema is asked for anew.
@@ -69,18 +71,5 @@ func writeCache(dir, file string, value any) {
 	if err != nil {
 		return
 	}
-	tmp, err := os.CreateTemp(dir, ".cache-*") // 0600
-	if err != nil {
-		return
-	}
-	_, err = tmp.Write(append(text, '\n'))
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
+	_ = atomicfile.WriteFast(file, append(text, '\n'), 0o600)
 }

@@ -171,6 +171,24 @@ func play(kind, notes string) int {
 		fmt.Fprintln(os.Stderr, "my key is hunter2-hunter2-2")
 		say(map[string]any{"type": "error", "error": map[string]any{"name": "APIError", "data": map[string]any{"message": "Incorrect API key provided: hunter2-hunter2-1", "statusCode": 401}}})
 		return 1
+	case "leaks-cut":
+		fmt.Fprintln(os.Stderr, "Error: "+strings.Repeat("y", 290-len("opencode did not start its work: "))+"hunter2-hunter2-1")
+		return 1
+	case "leaks-permission":
+		answer()
+		fmt.Fprintln(os.Stderr, "! permission requested: bash ("+strings.Repeat("y", 145)+"hunter2-hunter2-1); auto-rejecting")
+		return 1
+	case "leaks-colour":
+		fmt.Fprintln(os.Stderr, "Error: "+strings.Repeat("y", 290-len("opencode did not start its work: "))+"hunter2-\x1b[31mhunter2-1\x1b[0m")
+		return 1
+	case "leaks-lines":
+		say(map[string]any{"type": "error", "error": map[string]any{"name": "APIError", "data": map[string]any{"message": "bad value line1abc9\r\nline2def8", "statusCode": 400}}})
+		return 1
+	case "session":
+		for _, line := range []string{`{"type":"step_start"`, `{"type":"text","part":{"text":"Hello."}`, `{"type":"step_finish","part":{"reason":"stop"}`} {
+			id, _ := json.Marshal(os.Getenv("OC_TEST_SESSION"))
+			fmt.Printf("%s,\"timestamp\":%d,\"sessionID\":%s}\n", line, time.Now().UnixMilli(), id)
+		}
 	case "v2":
 		fmt.Println(`{"type":"session.next.text","properties":{"text":"hi"}}`)
 	case "version":

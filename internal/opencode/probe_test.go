@@ -109,7 +109,7 @@ func TestProbesSideBySide(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if left, _ := filepath.Glob(filepath.Join(cache, ".cache-*")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(cache, ".tmp-*")); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -191,5 +191,16 @@ func TestArgvOfAnOldVersion(t *testing.T) {
 	a.Variant = "high"
 	if _, _, err := a.Argv(); err == nil || !strings.Contains(err.Error(), `"high"`) {
 		t.Errorf("variant: %v", err)
+	}
+}
+
+func TestCacheOfANarrowUmask(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // no umask there
+	}
+	dir := t.TempDir()
+	writeCacheUnder(0o777, dir, filepath.Join(dir, "opencode-x.json"))
+	if info, err := os.Stat(filepath.Join(dir, "opencode-x.json")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
 	}
 }

@@ -1,11 +1,13 @@
 package opencode
 
 import (
+	"bytes"
 	"io"
 	"sync"
 	"sync/atomic"
 
 	"opencode-delegate/internal/event"
+	"opencode-delegate/internal/redact"
 )
 
 const (
@@ -55,6 +57,7 @@ func (r *relay) events(s *event.Stream) {
 		if err != nil {
 			return
 		}
+		e.Session = validSession(e.Session)
 		select {
 		case r.eventc <- e:
 			r.moved.Add(1)
@@ -64,11 +67,16 @@ func (r *relay) events(s *event.Stream) {
 	}
 }
 
-func (r *relay) lines(src io.Reader, raw io.Writer) {
+// lines reads a log to its end. Secrets are taken out here: what is cut later could be the beginning of one, which nothing
+// finds any more.
+func (r *relay) lines(src io.Reader, raw io.Writer, set *redact.Set) {
 	defer close(r.linec)
 	readLines(r.counted(src), raw, func(line []byte) {
+		if bytes.IndexByte(line, '\x1b') >= 0 && !bytes.HasPrefix(line, []byte("timestamp=")) {
+			line = []byte(plain(string(line))) // a colour may begin within a secret
+		}
 		select {
-		case r.linec <- ParseLogLine(line):
+		case r.linec <- ParseLogLine(set.Bytes(line)):
 		case <-r.quit:
 		}
 	})

@@ -99,7 +99,7 @@ func supervise(ctx context.Context, w *watch, c proc.Command, a Attempt, stderr 
 	r := newRelay()
 	out := newSpool(r.counted(p.Stdout))
 	go r.events(event.NewStream(out, a.Events))
-	go r.lines(p.Stderr, stderr)
+	go r.lines(p.Stderr, stderr, a.Redact)
 	go r.tell(emit, a.Learned)
 	loop(ctx, w, p, r)
 	close(r.quit)

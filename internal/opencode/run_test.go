@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func newStage(t *testing.T, kind string) *stage {
 		Marker: fmt.Sprintf("test-%d-%s", os.Getpid(), filepath.Base(s.notes)+filepath.Base(filepath.Dir(s.notes))),
 		Title:  "oc-delegate test", Prompt: strings.NewReader("the prompt"),
 		Limits: Limits{Timeout: 30 * time.Second, Grace: 300 * time.Millisecond, Retry: 20 * time.Second},
-		Stderr: &s.stderr, Redact: redact.New([]string{"SOME_KEY=hunter2-hunter2-1", "OTHER_TOKEN=hunter2-hunter2-2"}),
+		Stderr: &s.stderr, Redact: redact.New([]string{"SOME_KEY=hunter2-hunter2-1", "OTHER_TOKEN=hunter2-hunter2-2", "LINES_TOKEN=line1abc9\nline2def8"}),
 	}
 	s.Events = event.NewLog(&s.stdout, s.Redact)
 	return s
@@ -259,7 +260,7 @@ func TestBudgetCaps(t *testing.T) {
 	s := newStage(t, "steps")
 	s.Limits.MaxCost = 0.0002
 	o := s.run(t, context.Background())
-	wantFault(t, o, fault.BudgetExceeded, "exceeded by $6.2e-05: $0.000262 in 2 steps")
+	wantFault(t, o, fault.BudgetExceeded, "exceeded by $0.000062: $0.000262 in 2 steps")
 
 	s = newStage(t, "steps")
 	s.Limits.MaxTokens = 250
@@ -344,5 +345,36 @@ func TestOutcomeHoldsNoSecret(t *testing.T) {
 	wantFault(t, o, fault.AuthRequired, "Incorrect API key provided: ")
 	if all := o.Fault.Reason + strings.Join(o.Notes, "") + o.StderrTail; strings.Contains(all, "hunter2") {
 		t.Errorf("%s", all)
+	}
+	// A secret lies across the place where a reason is cut; colours begin within one; one has two lines.
+	for kind, want := range map[string]fault.Kind{"leaks-cut": fault.RunFailed, "leaks-permission": fault.PermissionDenied, "leaks-colour": fault.RunFailed, "leaks-lines": fault.RunFailed} {
+		o := newStage(t, kind).run(t, context.Background())
+		wantFault(t, o, want, "")
+		if all := o.Fault.Reason + strings.Join(o.Notes, "") + o.StderrTail; strings.Contains(all, "hunt") || strings.Contains(all, "line1") || strings.Contains(all, "line2") {
+			t.Errorf("%s: %s", kind, all)
+		}
+	}
+}
+
+func TestOnlyASessionIDIsASession(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{"ses_ok-1_A": "ses_ok-1_A", "ses_x; touch PWN": "", "ses_$(id)": "", "--evil": "", "ses_a\nb": "", "ses_": "", "ses_" + strings.Repeat("a", 65): ""} {
+		s := newStage(t, "session")
+		s.Env = append(s.Env, "OC_TEST_SESSION="+id)
+		var told, learned []string
+		s.Learned = func(session, _ string) { learned = append(learned, session) }
+		o, err := Run(context.Background(), s.Attempt, func(e event.Event) error {
+			told = append(told, e.Session)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Session != want || o.Fault != nil || o.Steps != 1 || len(told) != 3 || slices.ContainsFunc(append(told, learned...), func(s string) bool { return s != want }) {
+			t.Errorf("%q: session %q, told %q, learned %q, fault %v", id, o.Session, told, learned, o.Fault)
+		}
+		if l := ParseLogLine([]byte("timestamp=2026-11-29T12:00:00.000Z level=INFO message=created id=" + strconv.Quote(id) + " parentID=" + strconv.Quote(id))); l.Session != want || l.Parent != want {
+			t.Errorf("%q: log line %+v", id, l)
+		}
 	}
 }

@@ -16,6 +16,9 @@ import (
 // minValue is the number of bytes from which the value of a variable counts as a secret.
 const minValue = 8
 
+// lineLimit is the number of lines of one value that count by themselves: 512 are a chain of ten certificates.
+const lineLimit = 512
+
 var secretNames = []string{"_KEY", "_TOKEN", "_SECRET", "_PASSWORD"}
 
 // secrets returns the values in environ that must not be shown, without duplicates.
@@ -34,6 +37,15 @@ func secrets(environ []string) []string {
 		add(value)
 		// A value that was read from a file or pasted with its quotes is used, and shown, without them.
 		add(strings.Trim(value, " \t\r\n\"'"))
+		// What is shown of several lines may be one of them, or all of them with blanks between. The frame of a PEM block
+		// is no secret.
+		if strings.ContainsAny(value, "\r\n") {
+			for i, line := range strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
+				if line = strings.Trim(line, " \t\"'"); i < lineLimit && !strings.HasPrefix(line, "-----") {
+					add(line)
+				}
+			}
+		}
 	}
 	return values
 }

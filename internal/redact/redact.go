@@ -20,7 +20,8 @@ type Set struct {
 
 // New returns the set for an environment of "NAME=value" strings (as os.Environ gives it). The values of variables
 // named *_KEY, *_TOKEN, *_SECRET and *_PASSWORD, in any case, are secrets when they have 8 bytes or more and are not
-// a plain word (letters only), a number or a path. The usual key shapes are always part of the set.
+// a plain word (letters only), a number or a path; of a value with several lines each of the first 512 counts by itself
+// too. The usual key shapes are always part of the set.
 func New(environ []string) *Set {
 	values := secrets(environ)
 	s := &Set{finder: newFinder(literals(values, false))}

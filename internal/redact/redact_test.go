@@ -271,3 +271,23 @@ func TestWriterKeepsTheFirstError(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestEachLineOfAValueIsASecret(t *testing.T) {
+	s := New([]string{"G_TOKEN=line1abc9\nline2def8\r\nshort1\nproduction", "PEM_KEY=" + pemText})
+	body, _, _ := strings.Cut(pemBodyText, "\n")
+	for in, want := range map[string]string{
+		"line1abc9 line2def8":                  "[redacted] [redacted]",
+		"line1abc9\nline2def8":                 "[redacted]\n[redacted]",
+		"only line2def8":                       "only [redacted]",
+		"short1 and production":                "short1 and production",
+		"see " + body + " there":               "see [redacted] there",
+		"grep -----BEGIN RSA PRIVATE KEY-----": "grep -----BEGIN RSA PRIVATE KEY-----",
+	} {
+		if got := s.String(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+		if got := s.JSON().String(in); got != want {
+			t.Errorf("JSON: %q: %q, want %q", in, got, want)
+		}
+	}
+}
