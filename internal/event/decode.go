@@ -18,6 +18,12 @@ const (
 	listLimit    = 64       // response headers, rejected permissions
 )
 
+// What one step may come to. More is no bill but a broken number, and counts as not known: a sum with it would say nothing.
+const (
+	costLimit   = 1e6  // USD
+	tokensLimit = 1e12 // of each kind
+)
+
 // keys are the members that are read somewhere; every other one is skipped.
 var keys = []string{
 	"type", "timestamp", "sessionID", "part", "text", "tool", "state", "callID", "status", "input", "error", "metadata",
@@ -157,7 +163,7 @@ func (d *decoder) partMember(key string) (ok bool) {
 		p.finish.Cost = 0
 		var cost float64
 		var has bool
-		if cost, has, ok = d.float(); has && cost > 0 && !math.IsInf(cost, 0) {
+		if cost, has, ok = d.float(); has && cost > 0 && cost <= costLimit {
 			p.finish.Cost = cost
 		}
 	case "tokens":
@@ -286,10 +292,10 @@ func (d *decoder) float() (f float64, has, ok bool) {
 	return f, err == nil, true
 }
 
-// count reads a number of tokens: whole, not negative.
+// count reads a number of tokens: whole, not negative, and one that a model could have read.
 func (d *decoder) count() (int64, bool) {
 	f, has, ok := d.float()
-	if !has || f < 0 || f > 1<<53 {
+	if !has || f < 0 || f > tokensLimit {
 		return 0, ok
 	}
 	return int64(f), ok

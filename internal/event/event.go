@@ -6,6 +6,7 @@
 package event
 
 import (
+	"math"
 	"strings"
 	"time"
 )
@@ -89,22 +90,30 @@ type Tool struct {
 type Finish struct {
 	Reason string // "stop", "tool-calls", "length", "content-filter", "unknown", …
 	Tokens Tokens
-	Cost   float64 // USD, as opencode computes it; 0 also where it knows no price
+	Cost   float64 // USD, as opencode computes it, at most a million; 0 also where it knows no price
 }
 
-// Tokens of one or more steps. Input excludes cache reads; output excludes reasoning (opencode 1.18).
+// Tokens of one or more steps, none negative; of one step at most 10¹² of each kind. Input excludes cache reads; output excludes reasoning (opencode 1.18).
 type Tokens struct {
 	Input, Output, Reasoning, CacheRead, CacheWrite int64
 }
 
-// Sum is what a token cap counts: all five.
+// Sum is what a token cap counts: all five. It stops at the largest number.
 func (t Tokens) Sum() int64 {
-	return t.Input + t.Output + t.Reasoning + t.CacheRead + t.CacheWrite
+	return plus(plus(plus(plus(t.Input, t.Output), t.Reasoning), t.CacheRead), t.CacheWrite)
 }
 
-// Add returns the sum of both.
+// Add returns the sum of both. Each stops at the largest number.
 func (t Tokens) Add(u Tokens) Tokens {
-	return Tokens{t.Input + u.Input, t.Output + u.Output, t.Reasoning + u.Reasoning, t.CacheRead + u.CacheRead, t.CacheWrite + u.CacheWrite}
+	return Tokens{plus(t.Input, u.Input), plus(t.Output, u.Output), plus(t.Reasoning, u.Reasoning), plus(t.CacheRead, u.CacheRead), plus(t.CacheWrite, u.CacheWrite)}
+}
+
+// plus is a+b for counts, which are not negative.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // Err is an error event: error.name and error.data.

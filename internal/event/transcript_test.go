@@ -155,3 +155,30 @@ func TestTranscriptIsBounded(t *testing.T) {
 		t.Errorf("%d texts in the answer, the first is %+v", len(a), a[0])
 	}
 }
+
+func TestNumbersStayFinite(t *testing.T) {
+	step := func(cost, tokens string) string {
+		return `{"type":"step_finish","sessionID":"ses_1","part":{"reason":"tool-calls","cost":` + cost + `,"tokens":{"input":` + tokens + `,"output":` + tokens + `,"cache":{"read":` + tokens + `,"write":` + tokens + `}}}}` + "\n"
+	}
+	for _, c := range []struct {
+		cost, tokens string
+		wantCost     float64
+		wantSum      int64
+	}{
+		{"0.25", "10", 0.75, 120}, {"1e6", "1e12", 3e6, 12e12},
+		{"1e308", "1e13", 0, 0}, {"1000001", "9007199254740991", 0, 0}, {"-1", "-5", 0, 0}, {"1e999", "1e999", 0, 0}, {"-1e308", "NaN", 0, 0},
+	} {
+		var tr Transcript
+		s := NewStream(strings.NewReader(strings.Repeat(step(c.cost, c.tokens), 3)), nil)
+		for e, err := s.Next(); err == nil; e, err = s.Next() {
+			tr.Add(e)
+		}
+		if tr.Cost() != c.wantCost || tr.Tokens().Sum() != c.wantSum {
+			t.Errorf("cost %s, tokens %s: %v USD, %d tokens", c.cost, c.tokens, tr.Cost(), tr.Tokens().Sum())
+		}
+	}
+	most := Tokens{Input: 1<<63 - 1, Output: 1}
+	if got := most.Add(most); got.Input != 1<<63-1 || got.Output != 2 || got.Sum() != 1<<63-1 {
+		t.Errorf("%+v, sum %d", got, got.Sum())
+	}
+}
