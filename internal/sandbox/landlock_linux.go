@@ -47,7 +47,11 @@ func Detect(getenv func(string) string) Support {
 	case err != nil:
 		return Support{Reason: fmt.Sprintf("the kernel refuses Landlock: %v", err)}
 	}
-	return supportOf(version)
+	s := supportOf(version)
+	if gap := filterGap(); s.OK() && gap != "" {
+		s.Gaps = append(s.Gaps, gap)
+	}
+	return s
 }
 
 func supportOf(abi int) Support {
@@ -222,10 +226,13 @@ func restrictAndExec(p Policy, argv, environ []string) error {
 	if err := r.fill(p); err != nil {
 		return err
 	}
-	// Restriction is a property of a thread, and execve keeps that of the thread that calls it: so one thread is enough.
+	// Restriction, Landlock's and the filter's, is a property of a thread, and execve keeps that of the thread that calls it: so one thread is enough.
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	if err := restrictCalls(); err != nil {
+		return err
 	}
 	if err := dropCapabilities(); err != nil {
 		return err

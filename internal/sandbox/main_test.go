@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == mcpRole {
 		os.Exit(serveMCP(os.Stdin, os.Stdout, os.Args[2]))
 	}
+	if code, ok := callsMain(os.Args); ok {
+		os.Exit(code)
+	}
 	os.Exit(m.Run())
 }
 
