@@ -100,6 +100,9 @@ func (t *Transcript) Add(e Event) {
 	}
 }
 
+// AddNoise counts lines that are no event and whose text is not of interest: those after the first.
+func (t *Transcript) AddNoise(lines int) { t.noise += lines }
+
 func (t *Transcript) addFinish(f Finish) {
 	t.steps++
 	t.open = false

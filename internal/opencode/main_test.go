@@ -189,6 +189,25 @@ func play(kind, notes string) int {
 			id, _ := json.Marshal(os.Getenv("OC_TEST_SESSION"))
 			fmt.Printf("%s,\"timestamp\":%d,\"sessionID\":%s}\n", line, time.Now().UnixMilli(), id)
 		}
+	case "flood":
+		line := os.Getenv("OC_TEST_LINE")
+		block := []byte(strings.Repeat(line+"\n", 64<<10/len(line+"\n")))
+		if os.Getenv("OC_TEST_ANSWER") != "" {
+			for range 200 { // 13 MB
+				os.Stdout.Write(block)
+			}
+			answer()
+			return 0
+		}
+		for {
+			os.Stdout.Write(block)
+		}
+	case "long":
+		say(map[string]any{"type": "step_start", "part": map[string]any{"type": "step-start"}})
+		for range 6 {
+			sayText(strings.Repeat("0123456789abcde\n", 8<<20/16))
+		}
+		sayStep("stop", 100, 0.001)
 	case "v2":
 		fmt.Println(`{"type":"session.next.text","properties":{"text":"hi"}}`)
 	case "version":

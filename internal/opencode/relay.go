@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"opencode-delegate/internal/event"
 	"opencode-delegate/internal/redact"
@@ -14,24 +15,27 @@ const (
 	// spoolLimit is how much of stdout is held in memory before reading stops.
 	spoolLimit = 8 << 20
 	// queueLimit is how many bytes of events may wait for emit before decoding stops.
-	queueLimit = 8 << 20
+	queueLimit = 4 << 20
+	// leaveWait is how long a run waits for its readers to notice that it is over.
+	leaveWait = 500 * time.Millisecond
 	// eventSize is what an event takes beside its text, roughly.
 	eventSize = 1 << 10
 )
 
 // A relay carries what the two outputs say to the loop, and what the loop has seen to the caller.
 type relay struct {
-	eventc chan event.Event
+	inbox  *inbox
 	linec  chan LogLine
-	news   chan told     // for emit
-	heard  chan struct{} // closed when the last of the news was told
-	failed chan error    // the first error of emit
-	quit   chan struct{} // closed when the loop has left: then nobody is told anything
-	moved  atomic.Int64  // grows while anything is read or told
+	read   sync.WaitGroup // the readers of both outputs
+	news   chan []told    // for emit
+	heard  chan struct{}  // closed when the last of the news was told
+	failed chan error     // the first error of emit
+	quit   chan struct{}  // closed when the loop has left: then nobody is told anything
+	moved  atomic.Int64   // grows while anything is read or told
 }
 
 func newRelay() *relay {
-	return &relay{eventc: make(chan event.Event), linec: make(chan LogLine), news: make(chan told), heard: make(chan struct{}),
+	return &relay{inbox: newInbox(), linec: make(chan LogLine), news: make(chan []told), heard: make(chan struct{}),
 		failed: make(chan error, 1), quit: make(chan struct{})}
 }
 
@@ -51,19 +55,17 @@ func (c countingReader) Read(p []byte) (int, error) {
 
 // events decodes a stream to its end.
 func (r *relay) events(s *event.Stream) {
-	defer close(r.eventc)
+	defer r.inbox.end()
 	for {
 		e, err := s.Next()
 		if err != nil {
 			return
 		}
 		e.Session = validSession(e.Session)
-		select {
-		case r.eventc <- e:
-			r.moved.Add(1)
-		case <-r.quit:
+		if !r.inbox.put(e, r.quit) {
 			return
 		}
+		r.moved.Add(1)
 	}
 }
 
@@ -92,26 +94,49 @@ type told struct {
 func (r *relay) tell(emit func(event.Event) error, learned func(session, model string)) {
 	defer close(r.heard)
 	for {
-		var t told
+		var some []told
 		var ok bool
 		select {
-		case t, ok = <-r.news:
+		case some, ok = <-r.news:
 			if !ok {
 				return
 			}
 		case <-r.quit:
 			return
 		}
-		switch {
-		case t.event == nil && learned != nil:
-			learned(t.session, t.model)
-		case t.event != nil && emit != nil:
-			if err := emit(*t.event); err != nil {
-				r.failed <- err
-				emit = nil
+		for _, t := range some {
+			select {
+			case <-r.quit:
+				return
+			default:
 			}
+			switch {
+			case t.event == nil && learned != nil:
+				learned(t.session, t.model)
+			case t.event != nil && emit != nil:
+				if err := emit(*t.event); err != nil {
+					r.failed <- err
+					emit = nil
+				}
+			}
+			r.moved.Add(1)
 		}
-		r.moved.Add(1)
+	}
+}
+
+// leave ends what still reads or tells once the loop has left, and waits for it, but no longer than leaveWait: a caller
+// whose emit blocks is left behind.
+func (r *relay) leave(close func()) {
+	ended := make(chan struct{})
+	go func() {
+		close()
+		r.read.Wait()
+		<-r.heard
+		nudge(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(leaveWait):
 	}
 }
 
@@ -147,21 +172,15 @@ func (q *queue) learned(w *watch) {
 	q.add(told{session: q.session, model: q.model})
 }
 
-// out is where the first item is to be sent; nil when there is none.
-func (q *queue) out(r *relay) (chan<- told, told) {
+// out is where everything is to be sent; nil when there is nothing.
+func (q *queue) out(r *relay) (chan<- []told, []told) {
 	if q.empty() {
-		return nil, told{}
+		return nil, nil
 	}
-	return r.news, q.items[0]
+	return r.news, q.items
 }
 
-func (q *queue) sent() {
-	q.size -= q.items[0].bytes()
-	q.items[0] = told{}
-	if q.items = q.items[1:]; len(q.items) == 0 {
-		q.items = nil
-	}
-}
+func (q *queue) sent() { q.items, q.size = nil, 0 }
 
 // A spool reads ahead of its reader, up to spoolLimit.
 type spool struct {

@@ -21,14 +21,21 @@ const (
 	// drainQuiet is how long the readers may make no progress once the tree is dead: a caller whose emit blocks must not
 	// keep the run from returning.
 	drainQuiet = 2 * time.Second
+	// drainHalted and drainWhole bound what is read once the tree is dead: of a run that was ended, and of one that ended
+	// by itself, whose answer may be behind megabytes.
+	drainHalted = time.Second
+	drainWhole  = 10 * time.Second
 )
 
 // Run carries out one attempt with `opencode run` and returns when the process and everything that came of it has
 // ended. It is a [Driver].
 //
-// emit gets each event, in order, from one goroutine, and no new one once Run has returned; a call that still blocks
-// two seconds after the tree is dead is left behind, and the run has failed. An error of its ends the run with that error as the fault. The end of
-// ctx ends the run too: with the *fault.Error that is its cause, else as CANCELLED.
+// emit gets each event, in order, from one goroutine, and no new one once Run has returned; of the lines that are no event
+// it gets the first ones only. A call that still blocks two seconds after the tree is dead is left behind, and the run has
+// failed. An error of its ends the run with that error as the fault. The end of ctx ends the run too: with the *fault.Error
+// that is its cause, else as CANCELLED.
+//
+// Output that is left when the tree is dead is read for a second when the run was ended, else for ten.
 //
 // The error is for what kept the attempt from starting; what became of a started one is in the Outcome.
 func Run(ctx context.Context, a Attempt, emit func(event.Event) error) (Outcome, error) {
@@ -98,14 +105,16 @@ func supervise(ctx context.Context, w *watch, c proc.Command, a Attempt, stderr 
 	}
 	r := newRelay()
 	out := newSpool(r.counted(p.Stdout))
-	go r.events(event.NewStream(out, a.Events))
-	go r.lines(p.Stderr, stderr, a.Redact)
+	r.read.Go(func() { r.events(event.NewStream(out, a.Events)) })
+	r.read.Go(func() { r.lines(p.Stderr, stderr, a.Redact) })
 	go r.tell(emit, a.Learned)
 	loop(ctx, w, p, r)
 	close(r.quit)
-	out.Close()
-	p.Stdout.Close()
-	p.Stderr.Close()
+	r.leave(func() {
+		out.Close()
+		p.Stdout.Close()
+		p.Stderr.Close()
+	})
 	exit := p.Wait()
 	w.obeyed(ctx, exit, time.Now())
 	return exit, nil
@@ -141,9 +150,9 @@ func loop(ctx context.Context, w *watch, p *proc.Process, r *relay) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	over, dead := ctx.Done(), p.Done()
-	events, lines := r.eventc, r.linec
+	events, lines := r.inbox.ready, r.linec
 	var q queue
-	var quiet <-chan time.Time // set once the tree is dead
+	var quiet, enough <-chan time.Time // set once the tree is dead
 	seen := r.moved.Load()
 	for events != nil || lines != nil || dead != nil || !q.empty() {
 		if w.halted != nil {
@@ -160,14 +169,18 @@ func loop(ctx context.Context, w *watch, p *proc.Process, r *relay) {
 		}
 		news, first := q.out(r)
 		select {
-		case e, ok := <-more:
-			if !ok {
-				events = nil
-				break
+		case <-more:
+			m := r.inbox.take()
+			now := time.Now()
+			for i := range m.events {
+				w.event(m.events[i], now)
+				q.learned(w)
+				q.add(told{event: &m.events[i]})
 			}
-			w.event(e, time.Now())
-			q.learned(w)
-			q.add(told{event: &e})
+			w.tr.AddNoise(m.noise)
+			if m.last {
+				events = nil
+			}
 		case l, ok := <-lines:
 			if !ok {
 				lines = nil
@@ -186,7 +199,10 @@ func loop(ctx context.Context, w *watch, p *proc.Process, r *relay) {
 			w.over(context.Cause(ctx))
 		case <-dead:
 			dead = nil
-			quiet = time.After(drainQuiet)
+			quiet, enough = time.After(drainQuiet), w.enough(p)
+		case <-enough:
+			w.unread(ctx, p.Wait())
+			return
 		case <-quiet:
 			now := r.moved.Load()
 			if now == seen {
@@ -197,9 +213,6 @@ func loop(ctx context.Context, w *watch, p *proc.Process, r *relay) {
 		}
 	}
 	close(r.news)
-	if quiet == nil {
-		quiet = time.After(drainQuiet)
-	}
 	select {
 	case <-r.heard:
 		// The last emit may have had something to say.
@@ -210,7 +223,24 @@ func loop(ctx context.Context, w *watch, p *proc.Process, r *relay) {
 		}
 	case <-quiet:
 		w.stop(halt{fault: unheard})
+	case <-enough:
+		w.unread(ctx, p.Wait())
 	}
+}
+
+// enough is when to leave what the dead tree has said.
+func (w *watch) enough(p *proc.Process) <-chan time.Time {
+	if w.halted != nil || p.Wait().ByUs {
+		return time.After(drainHalted)
+	}
+	return time.After(drainWhole)
+}
+
+// unread notes that not everything was read or told: a fault of a run that had ended by itself.
+func (w *watch) unread(ctx context.Context, exit proc.Exit) {
+	w.obeyed(ctx, exit, time.Now())
+	w.heal("opencode had printed more than could be read after it was ended")
+	w.stop(halt{fault: fault.New(fault.RunFailed, "opencode's output was not read whole within %s of its end", drainWhole)})
 }
 
 // unheard is the fault of a caller whose emit did not return: what the caller knows of the run is not whole.
