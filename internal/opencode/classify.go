@@ -51,7 +51,7 @@ var identifier = lazyregexp.New("[`'\"“][^\\s`'\"”]{1,120}[`'\"”]")
 // wordsOf is the part of a provider's message in which wording is looked for: without addresses, and without names that
 // somebody chose.
 func wordsOf(ev Evidence) string {
-	said := ev.Message[:min(len(ev.Message), 16<<10)]
+	said := strings.ReplaceAll(ev.Message[:min(len(ev.Message), 16<<10)], "’", "'")
 	said = address().ReplaceAllString(said, "")
 	said = identifier().ReplaceAllString(said, "'x'")
 	if _, id, ok := strings.Cut(ev.Model, "/"); ok && strings.ContainsAny(id, "-_.:/0123456789") {

@@ -90,6 +90,10 @@ type providerError struct {
 	ResetsIn float64         `json:"resets_in_seconds"`
 	ResetsAt json.RawMessage `json:"resets_at"`
 	Error    json.RawMessage `json:"error"`
+	BaseResp struct {        // MiniMax, also with HTTP 200
+		Code text `json:"status_code"`
+		Msg  text `json:"status_msg"`
+	} `json:"base_resp"`
 	Metadata struct {
 		Raw          text `json:"raw"` // OpenRouter: the upstream's own body
 		ProviderName text `json:"provider_name"`
@@ -135,7 +139,11 @@ func (ev *Evidence) addTypes(body string) string {
 		for _, t := range types {
 			ev.addType(string(t))
 		}
-		for _, m := range []text{p.Message, p.Msg, p.Detail} {
+		if code := p.BaseResp.Code; code != "" && code != "0" {
+			// Z.ai has the same numbers with other meanings.
+			ev.addType("minimax-" + string(code))
+		}
+		for _, m := range []text{p.Message, p.Msg, p.Detail, p.BaseResp.Msg} {
 			if m != "" {
 				message = string(m)
 				break

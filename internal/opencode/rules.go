@@ -68,7 +68,7 @@ var (
 	quotaWords = words(
 		`usage[ _-]?limits?\b`, `\bquotas?\b`, `billing (hard )?limit`, `spend(ing)?[ _-](limit|cap|alert)`, `credit limit`,
 		`insufficient (account )?(balance|funds?|credits?|quota)`, `\b(credit|account|overdue|prepaid|api)? ?balance (is |was )?(too low|insufficient|exhausted|depleted|empty|not enough|overdue)`,
-		`not enough (credits?|balance|funds)`, `(out of|used (up )?(all|your)|used all|no (more |remaining )?|exhausted|(doesn't|does not|don't|do not) have any|requires? more|ran out of|run out of)( \w+){0,3} credits?\b`,
+		`not enough (credits?|balance|funds)`, `(out of|no|used (up )?(all|your)) (\w+ )?extra usage`, `\bbudget\b.{0,60}(exceeded|exhausted|reached|used up)`, `(exceeded|exhausted|over|reached)( \w+){0,4} budget\b`, `(requests?|tokens?)[ -]per[ -](day|week|month) (limit|quota|cap)`, `inference limit`, `\ballowance (exceeded|exhausted|used up)`, `\bout of (funds|money|tokens)\b`, `\bprepaid\b.{0,40}(depleted|exhausted|empty)`, `(out of|used (up )?(all|your)|used all|no (more |remaining )?|exhausted|(doesn't|does not|don't|do not) have any|requires? more|ran out of|run out of)( \w+){0,3} credits?\b`,
 		`credits?( \w+){0,3} (exhausted|depleted|used up|too low|exceeded|expired)`, `credit balance`, `overdue balance`, `arrears|arrearage`,
 		`billing cycle`, `premium request`, `request allowance`, `free allocat(ion|ed)`, `free-models-per-day`, `free tier (limit|exhausted)`, `trial (has )?(ended|expired)`,
 		`\b(\d+|five|twenty-four)[ -]?hour (usage )?(limit|allowance)`, `\b(daily|weekly|monthly|weekly/monthly) (usage |rate |spend |request |token |call )?(limit|allowance|cap)\b`,
@@ -77,6 +77,13 @@ var (
 		`余额不足`, `欠费`, `额度`, `配额`, `套餐`, `使用上限`, `充值`, `利用上限`, `クォータ`, `残高`, `사용량 한도`, `할당량`, `크레딧`, `límite de uso`, `limite d['’]utilisation`, `nutzungslimit`, `limite de uso`, `guthaben`, `saldo insuf`, `solde insuffisant`, `лимит использования`, `недостаточно средств`)
 	// Money and plans, mentioned. Rate limits mention them too, as the way to a higher limit.
 	moneyWords = words(`\bbilling\b`, `\bcredits?\b`, `\bbalance\b`, `payment`, `\b(your|current|subscription|coding|free|paid|pro|plus|team|higher) plan\b`, `\bplan (limit|does|doesn't|includes?|has)`, `plans &`, `\bupgrade to\b`, `\brecharge\b`, `top[ -]?up`, `\bsubscri(be|ption)\b`)
+
+	// A quota or limit of a minute or less passes by itself, and one of a longer time does not.
+	shortWords = words(`\b(quotas?|limits?)\b.{0,160}[ _-]per[ _-](second|sec|minute|min)`, `[ _-]per[ _-](second|sec|minute|min)(\b|_).{0,160}\b(quotas?|limits?)\b`, `\b(quota|limit)\b.{0,80}/ ?(min|minute|sec|second)\b`)
+	longWords  = words(`per[ _-](hour|day|week|month|year)`, `\b(hourly|daily|weekly|monthly|yearly)\b`, `PerDay|PerMonth`, `usage[ _-]?limit`, `billing`, `insufficient`, `balance`, `credits? (exhausted|depleted)`)
+	// What the machine that speaks ran out of, and what a request was found wrong in: words there are names that somebody chose.
+	localWords  = words(`disk quota`, `\bEDQUOT\b`, `\bENOSPC\b`, `no space left`, `file ?system quota`, `inode quota`)
+	schemaWords = words(`\bschemas?\b`, `\bfunctions?\b.{0,80}(\bname|\bparameters?|\barguments?|\bpropert)`, `\btools?\b.{0,160}\b(parameters?|arguments?|propert|name)`, `\btools?[.\[]\d`)
 
 	rateWords = words(
 		`rate[ -_]?limit`, `too many (concurrent )?requests`, `throttl`, `(requests?|tokens?)[ -]per[ -](second|sec|minute|min|hour|day)`, `\b(TPM|RPM|RPD|TPD|RPS)\b`, `\bper[ -]minute\b`,
@@ -96,6 +103,7 @@ var (
 		`^model: \S+$`, `模型不存在`, `不支持该模型`, `モデル.{0,20}(見つかり|存在し)`)
 	// A deployment is a model; the advice to try again that Azure adds does not make it one that passes.
 	placeWords = words(
+		`access to the model with the specified model id`,
 		`(deployment|endpoint) [^.]{0,80}(does not exist|not found)`,
 		`(country|countries|region|regions|territor(y|ies)|location)\b[^.]{0,60}\b(not|isn't|un)[ -]?(supported|available|allowed|permitted)`, `(not|un)[ -]?(supported|available|allowed|permitted)\b[^.]{0,60}\b(country|countries|region|regions|territor(y|ies)|location)\b`,
 		`only available( \w+){0,3} in `, `requires explicit opt[ -]in`, `region[- ]lock`)
@@ -139,23 +147,27 @@ var rules = []rule{
 		"gousagelimiterror", "freeusagelimiterror", "blackusagelimiterror", "subscriptionusagelimiterror", "creditserror", "monthlylimiterror", "userlimiterror", // OpenCode Zen and Go
 		"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "usage_limit_reached", "usage_limit_exceeded", "usage_not_included", // OpenAI
 		"billing_error", "exceeded_current_quota_error", "insufficient_user_quota", "insufficient_balance", "insufficient_credits", "payment_required", "quota_exceeded", "quotaexceeded",
-		"servicequotaexceededexception", "arrearage", "allocationquota.freetieronly", "accountoverdueerror", "token_quota_exceeded", "customer_verification_required", "organization_quota_exceeded",
+		"servicequotaexceededexception", "budget_exceeded", "budgetexceeded", "setlimitexceeded", "minimax-1008", "minimax-2056", "arrearage", "allocationquota.freetieronly", "accountoverdueerror", "token_quota_exceeded", "customer_verification_required", "organization_quota_exceeded",
 		"1113", "1304", "1308", "1309", "1310"}}, // Z.ai: balance, calls of a day, 5 hours, package expired, week or month
 	{what: whatAuth, kind: fault.AuthRequired, types: []string{
 		"autherror", "invalid_api_key", "authentication_error", "invalid_authentication_error", "incorrect_api_key_error", "api_key_invalid", "unauthenticated", "account_deactivated",
-		"unrecognizedclientexception", "expiredtokenexception", "invalidapikey", "organization_restricted", "missing_api_key", "1000", "1001", "1002", "1003", "1004"},
+		"unrecognizedclientexception", "expiredtokenexception", "invalidapikey", "organization_restricted", "missing_api_key", "minimax-1004", "minimax-2049", "1000", "1001", "1002", "1003", "1004"},
 		unless: []lazyregexp.Regexp{quotaWords}},
 	{what: whatModel, kind: fault.ModelUnavailable, types: []string{
 		"modelerror", "regionerror", "model_not_found", "model_not_supported", "model_not_available", "model_decommissioned", "model_deprecated", "invalid_model", "deploymentnotfound", "resource_not_found_error",
 		"unsupported_country_region_territory", "invalidendpointormodel.notfound", "modelnotopen", "modelnotfound", "1211"}},
+	{what: whatRate, kind: fault.RunFailed, transient: true, types: []string{"minimax-1002", "minimax-1039", "minimax-1041"}},
+	{what: whatOverload, kind: fault.RunFailed, transient: true, types: []string{"minimax-1000", "minimax-1001", "minimax-1013", "minimax-1024", "minimax-1033"}},
+	{what: whatFilter, kind: fault.RunFailed, types: []string{"minimax-1026", "minimax-1027"}},
 	{what: whatContext, kind: fault.RunFailed, types: []string{"context_length_exceeded", "request_too_large", "string_above_max_length", "1261"}, unless: []lazyregexp.Regexp{rateWords}},
-	{what: whatRate, kind: fault.RunFailed, transient: true, types: []string{"request_quota_exceeded", "1302", "1303", "1305", "1312"}},
+	{what: whatRate, kind: fault.RunFailed, transient: true, types: []string{"1302", "1303", "1305", "1312"}},
 	{what: whatFilter, kind: fault.RunFailed, types: []string{"content_filter", "content_policy_violation", "1301"}},
 
 	// Wording that says what no status says: money comes as 400, 401, 402, 403, 404 and 429.
 	{what: whatRate, kind: fault.RunFailed, transient: true, words: words(`rate[ -_]?limit (reached|exceeded) for\b`), unless: []lazyregexp.Regexp{words(`usage[ _-]?limit`, `exceeded your current quota`)}},
-	{what: whatQuota, kind: fault.QuotaExhausted, words: quotaWords, unless: []lazyregexp.Regexp{words(`has exceeded your per-minute`, `quotaincrease`)}},
-	{what: whatQuota, kind: fault.QuotaExhausted, words: moneyWords, unless: []lazyregexp.Regexp{rateWords, authWords, modelWords}},
+	{what: whatRate, kind: fault.RunFailed, transient: true, words: shortWords, unless: []lazyregexp.Regexp{longWords, localWords}},
+	{what: whatQuota, kind: fault.QuotaExhausted, words: quotaWords, unless: []lazyregexp.Regexp{words(`quotaincrease`, `(thinking|reasoning)[ _]budget`), localWords, schemaWords}},
+	{what: whatQuota, kind: fault.QuotaExhausted, words: moneyWords, unless: []lazyregexp.Regexp{rateWords, authWords, modelWords, localWords, schemaWords}},
 	{what: whatQuota, kind: fault.QuotaExhausted, statuses: []int{402}},
 
 	{what: whatModel, kind: fault.ModelUnavailable, words: placeWords},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/lazyregexp"
 	"opencode-delegate/internal/proc"
 	"opencode-delegate/internal/sandbox"
 )
@@ -86,15 +87,32 @@ func (w *watch) unstarted(a Attempt, exit proc.Exit) *fault.Error {
 	case w.locked:
 		return &fault.Error{Kind: fault.RunFailed, Transient: true, Reason: oneLine("opencode could not use its database, which another opencode may hold: "+w.fatal, reasonLimit)}
 	case w.fatal != "":
-		f, _ := Classify(Evidence{Message: w.fatal})
-		f.Reason = oneLine("opencode did not start its work: "+w.fatal, reasonLimit)
-		return f
+		return w.stillborn()
 	case asSignal(exit.Code) != "":
 		return fault.New(fault.Incomplete, "opencode exited with %d, as after %s", exit.Code, asSignal(exit.Code)).With(w.resume()...)
 	case exit.Code != 0:
 		return fault.New(fault.RunFailed, "opencode exited with %d: %s", exit.Code, w.said("it printed nothing"))
 	}
 	return fault.New(fault.EmptyOutput, "opencode exited with 0 and printed nothing")
+}
+
+// providerSaid matches a fatal line that passes on what a provider answered.
+// keyRefused is how opencode passes on a refused key without its class (recording err-401-default).
+var (
+	providerSaid = lazyregexp.New(`\bAI_[A-Z]\w*|\bProvider\w*Error\b|\bAPI(Call)?Error\b|\bHTTP[ /]?\d|\bstatus(?: code)?:? \d{3}\b`)
+	keyRefused   = lazyregexp.New(`(?i)^(incorrect|invalid|missing) api key\b`)
+)
+
+// stillborn judges a run that opencode ended with a line of its own. Unless a provider's answer is in it, its words about
+// quotas and access are of a disk, a file or a plugin.
+func (w *watch) stillborn() *fault.Error {
+	f, _ := Classify(FromLog(LogLine{Error: w.fatal}, time.Time{}))
+	named := f.Kind == fault.AuthRequired && keyRefused().MatchString(w.fatal)
+	if (f.Kind == fault.QuotaExhausted || f.Kind == fault.AuthRequired) && !named && !providerSaid().MatchString(w.fatal) {
+		f = &fault.Error{Kind: fault.RunFailed}
+	}
+	f.Reason = oneLine("opencode did not start its work: "+w.fatal, reasonLimit)
+	return f
 }
 
 // unfinished judges a stream that is not one of a success and has no error in it.
