@@ -187,7 +187,7 @@ var wordings = []wording{
 	{name: "azure key", status: 401, message: "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource.", want: auth},
 	{name: "azure deployment", status: 404, typ: "DeploymentNotFound", message: "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again.", want: model},
 	{name: "azure filter", status: 400, typ: "content_filter", message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", want: failed},
-	{name: "azure volume", status: 403, message: "Out of call volume quota. Quota will be replenished in 02:30:00.", want: quota},
+	{name: "azure volume", status: 403, message: "Out of call volume quota. Quota will be replenished in 02:30:00.", want: quota, reset: 150 * time.Minute},
 	{name: "bedrock throttle", status: 429, message: "Too many requests, please wait before trying again.", want: transient},
 	{name: "bedrock tokens", status: 429, message: "Too many tokens, please wait before trying again.", want: transient, log: &failed},
 	{name: "bedrock quota", status: 400, typ: "ServiceQuotaExceededException", message: "Your request exceeds the service quota for your account.", want: quota},

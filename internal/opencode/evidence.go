@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -87,8 +88,12 @@ type providerError struct {
 	Message  text            `json:"message"`
 	Msg      text            `json:"msg"`
 	Detail   text            `json:"detail"`
-	ResetsIn float64         `json:"resets_in_seconds"`
+	ResetsIn number          `json:"resets_in_seconds"`
+	Retry    number          `json:"retry_after"`
+	RetryIn  number          `json:"retry_after_seconds"`
 	ResetsAt json.RawMessage `json:"resets_at"`
+	ResetAt  json.RawMessage `json:"reset_at"`
+	Reset    json.RawMessage `json:"reset_time"`
 	Error    json.RawMessage `json:"error"`
 	BaseResp struct {        // MiniMax, also with HTTP 200
 		Code text `json:"status_code"`
@@ -115,6 +120,18 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	var n json.Number
 	if json.Unmarshal(b, &n) == nil {
 		*t = text(n.String())
+	}
+	return nil
+}
+
+// number is a JSON number, or a string that is one; another value reads as 0.
+type number float64
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	var t text
+	_ = t.UnmarshalJSON(b) // never fails
+	if f, err := strconv.ParseFloat(string(t), 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
+		*n = number(f)
 	}
 	return nil
 }
@@ -186,16 +203,15 @@ func (ev *Evidence) addType(t string) {
 
 // addReset keeps machine-readable resets as if they had come in a header.
 func (ev *Evidence) addReset(p providerError) {
-	after := p.ResetsIn
-	if after == 0 && len(p.ResetsAt) > 0 && !ev.At.IsZero() {
-		var unix float64
-		var stamp string
-		if json.Unmarshal(p.ResetsAt, &unix) == nil {
-			after = unix - float64(ev.At.Unix())
-		} else if json.Unmarshal(p.ResetsAt, &stamp) == nil {
-			if t, err := time.Parse(time.RFC3339, stamp); err == nil {
-				after = t.Sub(ev.At).Seconds()
-			}
+	var after float64
+	for _, stamp := range []json.RawMessage{p.ResetsAt, p.ResetAt, p.Reset} {
+		if t := stampTime(stamp); after == 0 && !t.IsZero() && !ev.At.IsZero() {
+			after = t.Sub(ev.At).Seconds()
+		}
+	}
+	for _, wait := range []number{p.ResetsIn, p.RetryIn, p.Retry} {
+		if after <= 0 {
+			after = float64(wait)
 		}
 	}
 	if after <= 0 || ev.Headers["retry-after"] != "" {
@@ -206,4 +222,20 @@ func (ev *Evidence) addReset(p providerError) {
 		headers[k] = v
 	}
 	ev.Headers = headers
+}
+
+// stampTime is a time by RFC 3339 or since 1970, as a number or a string; zero for anything else.
+func stampTime(raw json.RawMessage) time.Time {
+	var s text
+	if len(raw) == 0 || s.UnmarshalJSON(raw) != nil {
+		return time.Time{}
+	}
+	if n, err := strconv.ParseFloat(string(s), 64); err == nil {
+		return unixTime(n)
+	}
+	t, err := time.Parse(time.RFC3339, string(s))
+	if err != nil {
+		return dateIn(string(s))
+	}
+	return t
 }

@@ -14,51 +14,61 @@ const longestReset = 366 * 24 * time.Hour
 
 const durationUnit = `(?:milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|hr|h|days?|d|weeks?|wks?|w)`
 
+// What stands before the time at which a limit ends.
+const resetVerb = `\b(?:resets?|retry|again|available|refresh(?:es|ed)?|wait|renews?|restored?|replenish(?:es|ed)?|back|until)`
+
 var (
-	// "Resets in 2hr 10min", "Retry in 3 days", "try again in 12m3.5s", "Please wait 26 seconds", "Retry after 1h".
-	resetAfter = lazyregexp.New(`(?i)\b(?:resets?|retry|again|available|refresh(?:es|ed)?|wait|renews?|restored?|back)\b[^.;:0-9]{0,24}?:?\s*((?:\d+(?:\.\d+)?\s*` +
-		durationUnit + `\b[\s,]*(?:and\s+)?|\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))*[\s,]*)+)`)
+	// "Resets in 2hr 10min", "Retry in 3 days", "try again in 12m3.5s", "Please wait 26 seconds", "Retry after 1h". A unit ends
+	// with its word: "Dec 1st" is no second.
+	resetAfter = lazyregexp.New(`(?i)` + resetVerb + `\b[^.;:0-9]{0,24}?:?\s*((?:\d+(?:\.\d+)?\s*` +
+		durationUnit + `\b[\s,]*(?:and\s+)?|(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))+\b[\s,]*)+)`)
 	durationPart = lazyregexp.New(`(?i)(\d+(?:\.\d+)?)\s*(` + durationUnit + `)`)
-	// An absolute time counts only with its zone.
-	resetAt = lazyregexp.New(`(?i)\b(\d{4}-\d{2}-\d{2})(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})(?:\b|$|[^\w:])`)
-	// "usage limit reached|1795990000": seconds since 1970.
-	resetUnix = lazyregexp.New(`limit reached\|(\d{10})\b`)
-	httpDate  = lazyregexp.New(`(?i)\b(?:mon|tue|wed|thu|fri|sat|sun), \d{2} [a-z]{3} \d{4} \d{2}:\d{2}:\d{2} GMT\b`)
+	// "Reset in 02:10:00".
+	resetClock = lazyregexp.New(`(?i)` + resetVerb + `\s+(?:in|after)\s+(\d{1,3}):(\d{2}):(\d{2})\b`)
+	// "Retry-After: 7200", in a text: seconds.
+	resetHeader = lazyregexp.New(`(?i)\bretry[-_ ]after(?:[-_ ]seconds)?["']?\s*[:=]\s*["']?(\d{1,9}(?:\.\d+)?)(?:[^\w.:/-]|\.?$)`)
+	// "usage limit reached|1795990000", "Resets at 1795996800": since 1970, in seconds or milliseconds.
+	resetUnix = lazyregexp.New(`(?i)(?:limit reached\||\bresets?(?:[-_ ]+(?:at|on|time))?["']?\s*[:=]?\s*["']?)(\d{13}|\d{10})\b`)
 )
 
 // resetFromText finds when a limit ends, in words that a provider wrote at a time. Zero when the text does not say it,
 // or says it only as a clock time without a zone: guessing one would be off by hours.
 func resetFromText(text string, at time.Time) time.Time {
 	text = text[:min(len(text), 16<<10)]
-	if m := resetAt().FindStringSubmatch(text); m != nil {
-		clock, zone := m[2], strings.ToUpper(m[3])
-		if len(clock) == 5 {
-			clock += ":00"
-		}
-		switch {
-		case zone == "UTC" || zone == "GMT":
-			zone = "Z"
-		case zone != "Z" && !strings.Contains(zone, ":"):
-			zone = zone[:3] + ":" + zone[3:]
-		}
-		if t, err := time.Parse(time.RFC3339Nano, m[1]+"T"+clock+zone); err == nil {
-			return believable(t, at)
-		}
-	}
-	if m := httpDate().FindString(text); m != "" {
-		if t, err := time.Parse(time.RFC1123, m); err == nil {
-			return believable(t, at)
-		}
+	if t := dateIn(text); !t.IsZero() {
+		return believable(t, at)
 	}
 	if m := resetUnix().FindStringSubmatch(text); m != nil {
-		if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
-			return believable(time.Unix(n, 0), at)
+		if n, err := strconv.ParseFloat(m[1], 64); err == nil {
+			return believable(unixTime(n), at)
+		}
+	}
+	if m := resetClock().FindStringSubmatch(text); m != nil {
+		if d := sumDuration(m[1] + "h" + m[2] + "m" + m[3] + "s"); d > 0 {
+			return believable(at.Add(d), at)
+		}
+	}
+	if m := resetHeader().FindStringSubmatch(text); m != nil {
+		if n, err := strconv.ParseFloat(m[1], 64); err == nil {
+			return believable(at.Add(seconds(n)), at)
 		}
 	}
 	if m := resetAfter().FindStringSubmatch(text); m != nil {
 		if d := sumDuration(m[1]); d > 0 {
 			return believable(at.Add(d), at)
 		}
+	}
+	return time.Time{}
+}
+
+// unixTime is a time since 1970, in seconds, or in milliseconds when it would be after the year 5000 otherwise. Zero for
+// what is neither.
+func unixTime(n float64) time.Time {
+	switch {
+	case n >= 1e9 && n < 1e11:
+		return time.UnixMilli(int64(n * 1000))
+	case n >= 1e12 && n < 1e14:
+		return time.UnixMilli(int64(n))
 	}
 	return time.Time{}
 }
