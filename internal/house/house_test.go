@@ -16,7 +16,7 @@ var layers = [][]string{
 	{"internal/redact"},
 	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/permission", "internal/proc", "internal/sandbox", "internal/tiers"},
 	{"internal/record", "internal/repocode"},
-	{"internal/opencode", "internal/tree"},
+	{"internal/opencode", "internal/planted", "internal/tree"},
 	{"internal/delegate"},
 	{"internal/call", "internal/cli", "internal/job"},
 	{"cmd/oc-delegate"},

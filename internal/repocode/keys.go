@@ -109,6 +109,10 @@ func isCode(key, value string) bool {
 	return namesProgram().MatchString(variable)
 }
 
+// RunsCode reports whether a key of git's configuration, with this value, can make git run a program, read a file of the writer's
+// choice, or trust another place. core.worktree counts.
+func RunsCode(key, value string) bool { return isCode(key, "") || isCode(key, value) }
+
 func listed(names, name string) bool {
 	for n := range strings.FieldsSeq(names) {
 		if n == name {
