@@ -2,7 +2,9 @@ package opencode
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +20,7 @@ func TestAFloodOfLinesHoldsNobody(t *testing.T) {
 		begin := time.Now()
 		o := s.run(t, context.Background())
 		wantFault(t, o, fault.Timeout, "time limit")
-		if d := time.Since(begin); d > s.Limits.Timeout+s.Limits.Grace+drainHalted+leaveWait+time.Second {
+		if d := time.Since(begin); d > 4*time.Second {
 			t.Errorf("%q: returned after %s", line, d)
 		}
 		size, seen := s.stdout.Len(), len(s.seen)
@@ -26,6 +28,33 @@ func TestAFloodOfLinesHoldsNobody(t *testing.T) {
 		if s.stdout.Len() != size || len(s.seen) != seen {
 			t.Errorf("%q: the log or the caller got more after the end", line)
 		}
+	}
+}
+
+func TestASlowReceiverOfAFloodIsLeftBetweenTwoCalls(t *testing.T) {
+	s := newStage(t, "flood")
+	s.Env = append(s.Env, `OC_TEST_LINE={"type":"step_start"}`)
+	s.Limits.Timeout = 400 * time.Millisecond
+	var inside atomic.Int32
+	begin := time.Now()
+	o, err := Run(context.Background(), s.Attempt, func(event.Event) error {
+		inside.Add(1)
+		defer inside.Add(-1)
+		time.Sleep(20 * time.Millisecond)
+		return nil
+	})
+	if inside.Load() != 0 {
+		t.Error("the caller was still being told")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, o, fault.Timeout, "time limit")
+	if d := time.Since(begin); d > 4*time.Second {
+		t.Errorf("returned after %s", d)
+	}
+	if !slices.ContainsFunc(o.Notes, func(n string) bool { return strings.Contains(n, "more than could be read") }) {
+		t.Errorf("notes %q", o.Notes)
 	}
 }
 

@@ -72,6 +72,7 @@ func TestWordingsThatLookLikeAnotherKind(t *testing.T) {
 		{500, "EDQUOT: quota exceeded", "", transient},
 		{500, "no space left on device; quota 10G", "", transient},
 		{0, "write failed: disk quota exceeded", "", failed},
+		{0, "write failed: disk quota of 5 GB/min", "", failed},
 		{402, "Invalid schema of your account's balance", "", quota}, // the status is plain
 	} {
 		name := "APIError"
