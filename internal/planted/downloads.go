@@ -83,7 +83,7 @@ func (c *check) download(path, top string, is stamp) error {
 		v.Download = path != top
 	}
 	var err error
-	v.Kept, err = c.keeper.move(path)
+	v.Kept, err = c.move(path)
 	c.report(v, err)
 	if is.mode.IsDir() {
 		return fs.SkipDir

@@ -109,6 +109,35 @@ func (c *check) report(v Violation, err error) {
 	}
 }
 
+// steady refuses a path whose directory is not where the scan saw it: another run, still alive, could have put a link on the way.
+func (c *check) steady(path string) error {
+	dir := filepath.Dir(path)
+	for _, top := range []string{c.after.dirs.Data, c.after.dirs.Cache} {
+		rel, err := filepath.Rel(top, dir)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		realTop, err := filepath.EvalSymlinks(top)
+		if err != nil {
+			return err
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil && real != filepath.Join(realTop, rel) {
+			err = fmt.Errorf("%s is a link", strconv.Quote(dir))
+		}
+		return err
+	}
+	return fmt.Errorf("%s is not in opencode's directories", strconv.Quote(path))
+}
+
+// move takes away what stands at a path.
+func (c *check) move(path string) (kept string, err error) {
+	if err := c.steady(path); err != nil {
+		return "", err
+	}
+	return c.keeper.move(path)
+}
+
 func (s *State) problem(path string, err error) {
 	if len(s.problems) < 20 {
 		s.problems = append(s.problems, fmt.Sprintf("%s: %v", strconv.Quote(path), err))

@@ -23,7 +23,7 @@ type bench struct {
 
 const hash = "snapshot/c5c365cbbf00269eaae57673e18c6fcc348b1031/25e8f55eb0f9295641f1c3dc6489dc8faf3fe65b"
 
-func newBench(t *testing.T) bench {
+func newBench(t testing.TB) bench {
 	t.Helper()
 	root := t.TempDir()
 	b := bench{sandbox.OpencodeDirs{Data: filepath.Join(root, "data"), Cache: filepath.Join(root, "cache")}, filepath.Join(root, "record", "kept"), root}
@@ -37,7 +37,7 @@ func newBench(t *testing.T) bench {
 }
 
 // snapshot makes a repository as opencode 1.18.33 does.
-func (b bench) snapshot(t *testing.T, at string) string {
+func (b bench) snapshot(t testing.TB, at string) string {
 	t.Helper()
 	dir := filepath.Join(b.dirs.Data, at)
 	git(t, "", "init", "-q", "--bare", dir)
@@ -49,17 +49,17 @@ func (b bench) snapshot(t *testing.T, at string) string {
 	return dir
 }
 
-func (b bench) clone(t *testing.T, at string) string {
+func (b bench) clone(t testing.TB, at string) string {
 	t.Helper()
 	dir := filepath.Join(b.dirs.Data, at)
 	git(t, "", "init", "-q", dir)
 	git(t, dir, "remote", "add", "origin", "https://git.example/a.git")
 	git(t, dir, "config", "branch.main.remote", "origin")
-	b.put(t, "data/"+at+"/hooks/pre-commit", "a file of the checkout")
+	b.put(t, "data/"+at+"/hooks/pre-commit", "a file of the checkout "+at)
 	return dir
 }
 
-func git(t *testing.T, dir string, args ...string) {
+func git(t testing.TB, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -69,7 +69,7 @@ func git(t *testing.T, dir string, args ...string) {
 	}
 }
 
-func (b bench) put(t *testing.T, at, text string) {
+func (b bench) put(t testing.TB, at, text string) {
 	t.Helper()
 	path := filepath.Join(b.root, at)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -150,6 +150,7 @@ func TestPlanted(t *testing.T) {
 		"program in data":     {func(t *testing.T, b bench) { b.put(t, "data/bin/rg", "x") }, "data/bin/rg", "appeared", true},
 		"new package":         {func(t *testing.T, b bench) { b.put(t, "cache/node_modules/evil/index.js", "x") }, "cache/node_modules/evil/index.js", "appeared", true},
 		"file in a package":   {func(t *testing.T, b bench) { b.put(t, "cache/packages/plugin/node_modules/plugin/x.js", "x") }, "cache/packages/plugin/node_modules/plugin/x.js", "appeared", true},
+		"programs as link":    {func(t *testing.T, b bench) { link(t, b, "data/bin", "/tmp/evil") }, "", "appeared", false},
 		"packages as link":    {func(t *testing.T, b bench) { link(t, b, "cache/packages", "/tmp/evil") }, "", "changed", false},
 		"server": {func(t *testing.T, b bench) {
 			b.put(t, "data/auth.json", `{"https://evil":{"type":"wellknown","key":"LD_PRELOAD","token":"x"}}`)
@@ -245,6 +246,15 @@ func TestChangedHookIsPutBack(t *testing.T) {
 	if found := b.check(t, before); len(found) != 1 {
 		t.Errorf("a changed mode: %+v", found)
 	}
+	b.put(t, "data/snapshot/p/other/hooks/pre-auto-gc", "ours")
+	if err := os.Chmod(filepath.Join(b.root, "data/snapshot/p/other/hooks/pre-auto-gc"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if found := b.check(t, before); len(found) != 1 {
+		t.Errorf("a copy that can be executed, of one that cannot: %+v", found)
+	}
+	b.put(t, "data/snapshot/p/third/hooks/pre-auto-gc", "theirs")
+	before = b.capture(t)
 	b.put(t, hook, "theirs")
 	if found := b.check(t, before); len(found) != 1 || b.get(t, hook) != "ours" {
 		t.Errorf("found %+v, the hook is %q", found, b.get(t, hook))
@@ -323,5 +333,22 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	}
 	if _, err := Check(t.Context(), before, b.keep); !errors.Is(err, ErrIncomplete) {
 		t.Errorf("a repository too deep: %v", err)
+	}
+}
+
+func TestNothingIsMovedThroughALink(t *testing.T) {
+	b := newBench(t)
+	b.put(t, "elsewhere/rg", "not opencode's")
+	if err := os.Symlink(filepath.Join(b.root, "elsewhere"), filepath.Join(b.dirs.Cache, "link")); err != nil {
+		t.Fatal(err)
+	}
+	c := &check{after: &State{dirs: b.dirs}, keeper: keeper{dir: b.keep}}
+	for _, path := range []string{filepath.Join(b.dirs.Cache, "link/rg"), filepath.Join(b.root, "elsewhere/rg")} {
+		if kept, err := c.move(path); err == nil {
+			t.Errorf("%s was moved to %s", path, kept)
+		}
+	}
+	if _, err := c.move(filepath.Join(b.dirs.Cache, "link")); err != nil {
+		t.Errorf("the link itself: %v", err)
 	}
 }

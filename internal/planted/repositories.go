@@ -172,7 +172,7 @@ func verb(was item) string {
 
 // replace moves away what stands at a path and puts back what was there.
 func (c *check) replace(path string, was item, what string) {
-	kept, err := c.keeper.move(path)
+	kept, err := c.move(path)
 	if err == nil {
 		err = restore(path, was)
 	}
@@ -209,7 +209,7 @@ func (c *check) configuration(path, shown string, was, is item) {
 	if len(cut) == 0 {
 		return
 	}
-	kept, err := c.keeper.move(path)
+	kept, err := c.move(path)
 	if err == nil {
 		err = write(path, now.Replace(cut, with), is.mode.Perm())
 	}

@@ -77,8 +77,12 @@ func (c *check) servers(path, shown string, was, is item) {
 	if len(taken) == 0 {
 		return
 	}
-	copied, err := json.MarshalIndent(taken, "", "  ")
+	var copied []byte
 	var kept string
+	err := c.steady(path)
+	if err == nil {
+		copied, err = json.MarshalIndent(taken, "", "  ")
+	}
 	if err == nil {
 		kept, err = c.keeper.save(path, copied)
 	}

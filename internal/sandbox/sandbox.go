@@ -4,7 +4,9 @@
 // the role restricts itself and then becomes the command, in the same process. There is no way back: the restriction
 // is inherited by every child and cannot be lifted. A role that cannot restrict itself starts nothing.
 //
-// What Landlock does not govern, and what a run therefore can do outside its grant: change the mode, owner and times of the user's own
+// Where Landlock ends, a filter of system calls keeps a run from the limits of other processes, the user's keyrings and a shared terminal.
+//
+// What neither governs, and what a run therefore can do outside its grant: change the mode, owner and times of the user's own
 // files, connect to sockets that have a path, use the network, see the names (not the content) of hidden files.
 package sandbox
 
