@@ -36,7 +36,7 @@ type Job struct {
 	Watch   func(Progress)  // never nil
 }
 
-var sessionForm = lazyregexp.New(`^ses_[A-Za-z0-9]{1,64}$`)
+var sessionForm = lazyregexp.New(`^ses_[A-Za-z0-9_-]{1,64}$`)
 
 // CheckSession reports whether an id can be one of opencode's sessions. Another one is a fault NOT_FOUND: no such
 // session can exist.

@@ -11,6 +11,7 @@ import (
 	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/planted"
 	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/repocode"
 	"opencode-delegate/internal/tree"
@@ -21,10 +22,11 @@ const lookTime = 60 * time.Second
 
 // A view is what the repository looked like before the run.
 type view struct {
-	tree *tree.Snapshot
-	code *repocode.State
-	git  gitLink
-	err  error // why the tree is not known
+	tree    *tree.Snapshot
+	code    *repocode.State
+	planted *planted.State
+	git     gitLink
+	err     error // why the tree is not known
 }
 
 // A gitLink is how the project finds its repository.
@@ -65,7 +67,10 @@ func (r *run) look(ctx context.Context) (view, error) {
 	defer cancel()
 	var v view
 	var err error
-	if v.code, err = repocode.Capture(ctx, r.plan.Request.Dir, r.plan.codeOptions()); err != nil {
+	if v.code, err = repocode.Capture(ctx, r.plan.Request.Dir, r.plan.codeOptions()); err == nil {
+		v.planted, err = planted.Capture(ctx, r.plan.cage.dirs)
+	}
+	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return v, cause
 		}
@@ -86,9 +91,8 @@ func (r *run) lookAgain(ctx context.Context, before view) error {
 	// The caller's order to stop must not keep us from seeing what was done.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer cancel()
-	if err := r.guard(ctx, before); err != nil {
-		return err
-	}
+	r.guard(ctx, before)
+	r.sweep(ctx, before)
 	r.res.Changes = tree.Changes{Reason: "the tree could not be read before the run"}
 	if before.err != nil {
 		r.note("changed files are not known: %v", before.err)
@@ -109,30 +113,63 @@ func (r *run) lookAgain(ctx context.Context, before view) error {
 }
 
 // guard puts back what makes git run programs.
-func (r *run) guard(ctx context.Context, before view) error {
+func (r *run) guard(ctx context.Context, before view) {
+	if what, lost := before.git.lost(r.plan.cage.gitLink()); lost {
+		r.violation("the worker cut the project off from its repository", Violation{What: what})
+	}
 	if r.plan.Request.AllowGitConfig {
-		return nil
+		return
 	}
 	violations, err := repocode.Check(ctx, before.code, r.job.Record.File(record.Kept))
 	r.evidence.note(r.job.Record.Redact(record.Kept))
+	var list []Violation
 	for _, v := range violations {
-		r.res.Violations = append(r.res.Violations, Violation{What: v.What, Kept: v.Kept})
+		list = append(list, Violation{What: v.What, Kept: v.Kept})
 	}
-	if n := len(violations); n > 0 {
-		f := fault.New(fault.WriteViolation, "the worker changed code that git would run: %s", plain.Line(violations[0].What, 160))
-		if n > 1 {
-			f.Reason += fmt.Sprintf(" and %d more", n-1)
-		}
-		r.against(f.With("it was put back; the worker's version is in "+r.job.Record.File(record.Kept), "--allow-git-config permits such a change"))
+	r.violation("the worker changed code that git would run", list...)
+	if len(list) > 0 {
+		r.res.Hints = append(r.res.Hints, "--allow-git-config permits such a change")
 	}
 	if err != nil {
 		r.against(fault.New(fault.WriteViolation, "the repository's hooks and configuration could not be checked: %w", err))
 	}
-	if what, lost := before.git.lost(r.plan.cage.gitLink()); lost {
-		r.res.Violations = append(r.res.Violations, Violation{What: what})
-		r.against(fault.New(fault.WriteViolation, "the worker cut the project off from its repository: %s", what))
+}
+
+// sweep takes away what the run left in opencode's own directories to be run by the user's next session, outside of any
+// cage: the kernel cannot spare it, since opencode has to write there.
+func (r *run) sweep(ctx context.Context, before view) {
+	found, err := planted.Check(ctx, before.planted, r.job.Record.File(record.Kept))
+	r.evidence.note(r.job.Record.Redact(record.Kept))
+	var list []Violation
+	for _, v := range found {
+		if v.Download {
+			// ripgrep, a language server or a plugin, fetched by opencode itself perhaps; nobody can tell.
+			r.note("a download of this run was taken away, since the next session would run it: %s", plain.Line(v.What, 160))
+			r.res.Hints = append(r.res.Hints, "what opencode needs is best there before: install ripgrep, or use opencode itself once")
+			continue
+		}
+		list = append(list, Violation{What: v.What, Kept: v.Kept})
 	}
-	return nil
+	r.violation("the worker planted code for the next session of opencode", list...)
+	if err != nil {
+		r.note("opencode's own directories could not be examined: %v", err)
+	}
+}
+
+// violation takes changes that were not granted into account: what it is, and each of them.
+func (r *run) violation(what string, list ...Violation) {
+	if len(list) == 0 {
+		return
+	}
+	r.res.Violations = append(r.res.Violations, list...)
+	f := fault.New(fault.WriteViolation, "%s: %s", what, plain.Line(list[0].What, 160))
+	if n := len(list); n > 1 {
+		f.Reason += fmt.Sprintf(" and %d more", n-1)
+	}
+	if list[0].Kept != "" {
+		f = f.With("it was put back; the worker's version is in " + r.job.Record.File(record.Kept))
+	}
+	r.against(f)
 }
 
 // judge lets the tree speak: a read-only run that changed something, a writing run that changed nothing.
