@@ -25,7 +25,8 @@ lint: ## gofmt, vet, staticcheck
 
 cross: ## compile for the other platforms, tests included
 	@set -e; for p in $(platforms); do \
-		echo "vet $$p"; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...; \
+		echo "build and vet $$p"; export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; \
+		go build -o /dev/null $(addprefix ./cmd/,$(commands)); go vet ./...; \
 	done
 
 tools: ## the pinned real opencode into .tools/

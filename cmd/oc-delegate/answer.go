@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,9 +42,14 @@ func answer(c call.Call, res delegate.Result, stdout io.Writer) error {
 func writeAnswer(w io.Writer, c call.Call, res delegate.Result) error {
 	switch {
 	case c.JSON:
-		enc := json.NewEncoder(w)
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
-		return enc.Encode(shown(res))
+		if err := enc.Encode(shown(res)); err != nil {
+			return err
+		}
+		_, err := w.Write(plain.JSON(b.Bytes()))
+		return err
 	case c.Request.Digest:
 		_, err := io.WriteString(w, ended(res.Digest))
 		return err

@@ -101,7 +101,7 @@ func WriteSignal(w io.Writer, s Signal, set *redact.Set) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(w, "OC_SIGNAL %s\n", set.JSON().Bytes(data))
+	_, err = fmt.Fprintf(w, "OC_SIGNAL %s\n", plain.JSON(set.JSON().Bytes(data)))
 	return err
 }
 

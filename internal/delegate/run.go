@@ -13,6 +13,7 @@ import (
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/opencode"
 	"opencode-delegate/internal/permission"
+	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
 )
 
@@ -38,6 +39,9 @@ type run struct {
 func (p *Plan) Run(ctx context.Context, prompt string, job Job) (Result, error) {
 	r := &run{plan: p, job: job, prompt: prompt, started: p.Now(), evidence: openEvidence(job.Record, p.host.Secrets), digestSource: digest.FromNobody}
 	r.res = p.blank(job, r.started)
+	if !p.binary.Known() {
+		r.note("opencode %s is of a kind that this version was not measured with; what it prints may not be understood", plain.Line(p.binary.Version, 40))
+	}
 	tmp, err := r.makeTmp()
 	if err == nil {
 		defer os.RemoveAll(tmp)

@@ -27,6 +27,11 @@ type Abilities struct {
 	Thinking, Attach, Pure, Command                      bool
 }
 
+// Known reports whether this tool was measured with versions like this one. Another version is tried by its abilities all the same.
+func (b Binary) Known() bool {
+	return strings.HasPrefix(strings.TrimPrefix(b.Version, "v"), "1.")
+}
+
 // AllAbilities is what the newest known version can do: the assumption for a plan that starts nothing.
 func AllAbilities() Abilities {
 	return Abilities{
