@@ -181,7 +181,7 @@ func (r *run) conclude() {
 	if f.ProviderStatus != 0 {
 		res.ProviderStatus = &f.ProviderStatus
 	}
-	if f.Kind != fault.OK && len(res.Attempts) > 0 {
+	if f.Kind != fault.OK && f.Kind != fault.NotFound && len(res.Attempts) > 0 {
 		res.Hints = append(res.Hints, "evidence is in "+res.Record)
 	}
 	ended := r.plan.Now()

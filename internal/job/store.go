@@ -108,6 +108,14 @@ func (j *Job) write(request any, prompt []byte) error {
 	return j.Record.WriteJSON(record.State, j.state)
 }
 
+// discard gives up a job in which nothing was delegated, and its record with it.
+func (j *Job) discard() {
+	if j.lease != nil {
+		j.lease.Release()
+	}
+	os.RemoveAll(j.Record.Path())
+}
+
 // State is what state.json says, or will say after the next successful write.
 func (j *Job) State() State { return j.state }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/plain"
 )
 
@@ -14,7 +15,7 @@ const taskLimit = 200
 // Run carries out a prepared delegation under a record of its own and holds its lease meanwhile.
 //
 // The result stands whatever happens to the record; an error tells that the record is missing or not complete. A
-// fault USAGE among it means that nothing was started.
+// fault USAGE among it means that nothing was started. A result that is USAGE, NOT_FOUND or OPENCODE_MISSING has no record.
 func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt string, watch func(delegate.Progress)) (delegate.Result, error) {
 	req := plan.Request
 	now := plan.Now()
@@ -40,6 +41,13 @@ func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt string, wat
 		},
 		Watch: watch,
 	})
+	switch res.Status {
+	case fault.Usage, fault.NotFound, fault.OpencodeMissing:
+		// Only opencode itself could tell: a session that it has lost, a program that has gone meanwhile. Nothing was delegated.
+		j.discard()
+		res.ID, res.Record = "", ""
+		return res, nil
+	}
 	ferr := j.Finish(res, res.Status, res.EndedAt, func(st *State) {
 		if res.Session != nil {
 			st.Session = *res.Session
