@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"opencode-delegate/internal/atomicfile"
@@ -14,12 +15,13 @@ import (
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
+	"opencode-delegate/internal/redact"
 )
 
 // answer gives the caller what was asked for: on stdout, or in the file of --out.
-func answer(c call.Call, res delegate.Result, stdout io.Writer) error {
+func answer(c call.Call, res delegate.Result, stdout io.Writer, set *redact.Set) error {
 	if c.Out == "" {
-		if err := writeAnswer(stdout, c, res); err != nil {
+		if err := writeAnswer(stdout, c, res, set); err != nil {
 			return fmt.Errorf("stdout: %w", err)
 		}
 		return nil
@@ -32,26 +34,26 @@ func answer(c call.Call, res delegate.Result, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := writeAnswer(f, c, res); err != nil {
+	if err := writeAnswer(f, c, res, set); err != nil {
 		f.Abort()
 		return fmt.Errorf("%s: %w", c.Out, err)
 	}
 	return f.Commit()
 }
 
-func writeAnswer(w io.Writer, c call.Call, res delegate.Result) error {
+func writeAnswer(w io.Writer, c call.Call, res delegate.Result, set *redact.Set) error {
 	switch {
 	case c.JSON:
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(shown(res)); err != nil {
+		if err := enc.Encode(shown(res, c.Request.Digest)); err != nil {
 			return err
 		}
-		_, err := w.Write(plain.JSON(b.Bytes()))
+		_, err := w.Write(plain.JSON(set.JSON().Bytes(b.Bytes())))
 		return err
 	case c.Request.Digest:
-		_, err := io.WriteString(w, ended(res.Digest))
+		_, err := io.WriteString(w, ended(set.String(res.Digest)))
 		return err
 	case !res.TextTruncated:
 		_, err := io.WriteString(w, ended(plain.Clean(res.Text)))
@@ -60,8 +62,16 @@ func writeAnswer(w io.Writer, c call.Call, res delegate.Result) error {
 	return writeLong(w, res)
 }
 
-// shown is the result with its texts cleaned of what a terminal would act on; the record keeps them.
-func shown(res delegate.Result) delegate.Result {
+// shownFiles is how many changed files a JSON answer lists beside a digest, which is asked for to keep it short.
+const shownFiles = 20
+
+// shown is the result with its texts cleaned of what a terminal would act on, and with a short list of files beside a
+// digest; the record keeps everything.
+func shown(res delegate.Result, short bool) delegate.Result {
+	if n := len(res.Changes.Files); short && n > shownFiles {
+		res.Changes.Files = res.Changes.Files[:shownFiles]
+		res.Notes = append(slices.Clone(res.Notes), fmt.Sprintf("%d more changed files are listed in result.json", n-shownFiles))
+	}
 	res.Text, res.Digest, res.Reason = plain.Clean(res.Text), plain.Clean(res.Digest), plain.Clean(res.Reason)
 	return res
 }

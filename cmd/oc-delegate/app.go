@@ -104,7 +104,7 @@ func (a *app) run(args []string) int {
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	return a.delegate(ctx, c)
+	return a.delegate(ctx, cancel, c)
 }
 
 // look prints what was asked to be seen, without secrets.
@@ -134,7 +134,7 @@ func (a *app) host(c call.Call, store *job.Store) delegate.Host {
 }
 
 // delegate is one real delegation: prompt, checks, record, run, answer.
-func (a *app) delegate(ctx context.Context, c call.Call) int {
+func (a *app) delegate(ctx context.Context, cancel context.CancelFunc, c call.Call) int {
 	prompt, err := readPrompt(ctx, c.Prompt, a.stdin)
 	if err != nil {
 		return a.refuse(fault.Of(err))
@@ -158,6 +158,8 @@ func (a *app) delegate(ctx context.Context, c call.Call) int {
 	a.speak.lines("note", a.notes(c, prompt))
 	meter := newMeter(c.Progress, a.stderr, a.speak.say)
 	res, rerr := store.Run(ctx, plan, prompt, meter.show)
+	// From here on a signal has its usual effect: whoever does not read our output must not keep us.
+	cancel()
 	meter.close()
 	return a.report(c, res, rerr)
 }
@@ -170,7 +172,7 @@ func (a *app) report(c call.Call, res delegate.Result, recordErr error) int {
 		}
 		res.Notes = append(res.Notes, fmt.Sprintf("the record is not complete: %v", recordErr))
 	}
-	if err := answer(c, res, a.stdout); err != nil {
+	if err := answer(c, res, a.stdout, a.set); err != nil {
 		if res.Status == fault.OK {
 			res.Status, res.Exit = fault.RunFailed, fault.RunFailed.Exit()
 			res.Reason = fmt.Sprintf("the run succeeded, but its answer could not be delivered: %v", err)

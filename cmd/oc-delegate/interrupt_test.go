@@ -39,3 +39,51 @@ func TestInterruptWhileReading(t *testing.T) {
 		t.Errorf("records: %v", jobs)
 	}
 }
+
+// Whoever does not read our output cannot keep the call from being ended, nor the run from being recorded.
+func TestNobodyReads(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode  string
+		args  []string
+		state string
+	}{
+		"stdout": {"bigline:3", nil, "succeeded"},
+		"stderr": {"many-events:3000,hang", []string{"--progress", "plain", "--timeout", "3s", "--grace", "1s"}, "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := fakePlace(t, "OC_FAKE="+c.mode)
+			r, w, err := os.Pipe() // which nobody reads
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			cmd := p.command("", append(c.args, "x")...)
+			if cmd.Stdout, cmd.Stderr = w, nil; name == "stderr" {
+				cmd.Stdout, cmd.Stderr = nil, w
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			var state []byte
+			for deadline := time.Now().Add(20 * time.Second); !bytes.Contains(state, []byte(`"state": "`+c.state)); time.Sleep(50 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("not recorded as %s: %s", c.state, state)
+				}
+				if names, _ := filepath.Glob(filepath.Join(p.root, "state/jobs/*/state.json")); len(names) == 1 {
+					state, _ = os.ReadFile(names[0])
+				}
+			}
+			time.Sleep(200 * time.Millisecond)
+			cmd.Process.Signal(syscall.SIGTERM)
+			done := make(chan struct{})
+			go func() { cmd.Wait(); close(done) }()
+			select {
+			case <-done:
+			case <-time.After(3 * time.Second):
+				cmd.Process.Kill()
+				t.Error("SIGTERM does not end it")
+			}
+		})
+	}
+}

@@ -16,21 +16,23 @@ import (
 
 // A meter shows the progress of a run on stderr: a live line on a terminal, a line an event with --progress plain.
 type meter struct {
-	mu    sync.Mutex
-	w     io.Writer
-	say   func(format string, args ...any)
-	live  bool
-	lines bool
-	width int
-	last  delegate.Progress
-	start time.Time
-	stop  chan struct{}
-	done  chan struct{}
+	mu     sync.Mutex
+	w      io.Writer
+	say    func(format string, args ...any)
+	live   bool
+	lines  bool
+	closed bool
+	width  int
+	last   delegate.Progress
+	start  time.Time
+	said   chan string // lines to print; one that finds no room is dropped, since a reader that sleeps must not hold up the run
+	stop   chan struct{}
+	done   chan struct{}
 }
 
 // newMeter decides by the kind that was asked for and by what stderr is.
 func newMeter(kind string, stderr io.Writer, say func(format string, args ...any)) *meter {
-	m := &meter{w: stderr, say: say, start: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	m := &meter{w: stderr, say: say, start: time.Now(), said: make(chan string, 256), stop: make(chan struct{}), done: make(chan struct{})}
 	switch kind {
 	case "plain":
 		m.lines = true
@@ -42,12 +44,23 @@ func newMeter(kind string, stderr io.Writer, say func(format string, args ...any
 			}
 		}
 	}
-	if m.live {
+	switch {
+	case m.live:
 		go m.tick()
-	} else {
+	case m.lines:
+		go m.tell()
+	default:
 		close(m.done)
 	}
 	return m
+}
+
+// tell prints the lines.
+func (m *meter) tell() {
+	defer close(m.done)
+	for line := range m.said {
+		m.say("%s", line)
+	}
 }
 
 // tick redraws twice a second, so that the time moves while the model thinks.
@@ -62,8 +75,9 @@ func (m *meter) tick() {
 			return
 		case <-t.C:
 			m.mu.Lock()
-			fmt.Fprint(m.w, "\r\x1b[K"+m.line())
+			line := m.line()
 			m.mu.Unlock()
+			fmt.Fprint(m.w, "\r\x1b[K"+line)
 		}
 	}
 }
@@ -92,13 +106,23 @@ func (m *meter) show(p delegate.Progress) {
 	defer m.mu.Unlock()
 	said := p.Said
 	m.last = p
-	if m.lines && said != "" {
-		m.say("%6.1fs %s", p.Elapsed.Seconds(), said)
+	if m.lines && said != "" && !m.closed {
+		select {
+		case m.said <- fmt.Sprintf("%6.1fs %s", p.Elapsed.Seconds(), said):
+		default:
+		}
 	}
 }
 
-// close ends the display; nothing of it stays on a terminal.
+// close ends the display; nothing of it stays on a terminal. A reader that sleeps is not waited for longer than a second.
 func (m *meter) close() {
+	m.mu.Lock()
+	m.closed = true
+	close(m.said)
+	m.mu.Unlock()
 	close(m.stop)
-	<-m.done
+	select {
+	case <-m.done:
+	case <-time.After(time.Second):
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"opencode-delegate/internal/digest"
 	"opencode-delegate/internal/event"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/opencode"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
 )
@@ -73,6 +74,10 @@ func (r *run) askForDigest(ctx context.Context, agent, tmp string) (digest.Diges
 	a := r.plan.attempt(g, r.job.ID)
 	a.Session, a.Fork, a.Files = *r.res.Session, false, nil
 	a.Limits.Timeout = min(a.Limits.Timeout, followUp)
+	if !leave(&a.Limits, r.res.Usage) {
+		r.note("the missing digest was not asked for: the caps leave nothing for it")
+		return digest.Digest{}, false
+	}
 	out, err := r.carryOut(ctx, a, digest.Repair())
 	if err != nil {
 		r.note("the missing digest could not be asked for: %v", err)
@@ -110,4 +115,22 @@ func (r *run) render() {
 	res.DigestSource = string(r.digestSource)
 	res.Digest = digest.Render(facts, r.digest, r.digestSource, r.plan.Request.DigestLimit)
 	res.Text = ""
+}
+
+// leave lowers the caps by what was spent, and reports whether anything is left.
+func leave(l *opencode.Limits, spent *Usage) bool {
+	if spent == nil {
+		return true
+	}
+	if l.MaxTokens > 0 {
+		if l.MaxTokens -= spent.Input + spent.Output + spent.Reasoning + spent.CacheRead + spent.CacheWrite; l.MaxTokens <= 0 {
+			return false
+		}
+	}
+	if l.MaxCost > 0 && spent.CostUSD != nil {
+		if l.MaxCost -= *spent.CostUSD; l.MaxCost <= 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -174,6 +174,9 @@ func (r *run) violation(what string, list ...Violation) {
 
 // judge lets the tree speak: a read-only run that changed something, a writing run that changed nothing.
 func (r *run) judge() {
+	if r.res.Sandbox != sandboxOn {
+		r.note("without the sandbox only changes below %s are seen", r.plan.Request.Dir)
+	}
 	changes := &r.res.Changes
 	writes := r.plan.cage.profile.Writes()
 	switch {
@@ -195,6 +198,8 @@ func (r *run) judge() {
 		*changes = tree.Changes{Known: true, Files: modes}
 	case !writes && len(changes.Files) > 0:
 		r.against(fault.New(fault.WriteViolation, "a read-only run changed %s", name(changes.Files)))
+	case writes && len(changes.Files) == 0 && len(r.plan.Request.AllowWrite) > 0:
+		r.note("no file of --dir has changed; what --allow-write opened was not compared")
 	case writes && len(changes.Files) == 0 && r.worst == nil && !r.plan.Request.AllowNoChanges:
 		r.against(fault.New(fault.NoChanges, "the worker reports success, and no file has changed").
 			With("say in the task which file has to change; what lies outside of --dir is closed to the worker unless --allow-write opens it",

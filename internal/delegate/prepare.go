@@ -115,7 +115,7 @@ func (p *Plan) query(ctx context.Context, q opencode.Query) (opencode.Reply, err
 	defer cancel()
 	tmp, err := os.MkdirTemp("", "oc-delegate-query-*")
 	if err != nil {
-		return opencode.Reply{}, err
+		return opencode.Reply{}, fault.New(fault.Usage, "no temporary directory: %w", err).With("set TMPDIR to a directory that you can write")
 	}
 	defer os.RemoveAll(tmp)
 	own, empty := filepath.Join(tmp, "tmp"), filepath.Join(tmp, "empty")

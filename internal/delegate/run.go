@@ -1,6 +1,7 @@
 package delegate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -85,6 +86,7 @@ func (r *run) work(ctx context.Context, tmp string) error {
 	r.judge()
 	r.answer(ctx, out.Transcript, agent, tmp)
 	r.checkModel(ctx, out.ModelDoubt)
+	r.explain(out)
 	return nil
 }
 
@@ -208,6 +210,19 @@ func (r *run) checkModel(ctx context.Context, doubt bool) {
 		r.worst = fault.New(fault.ModelUnavailable, "opencode knows no model %s", model)
 	}
 	r.res.Hints = append(r.res.Hints, modelHints(model, models)...)
+}
+
+// explain names a cause that only opencode's log tells: tools of the project that need a kit which a caged opencode
+// cannot install.
+func (r *run) explain(out opencode.Outcome) {
+	if r.worst == nil || r.worst.Kind != fault.RunFailed || out.Steps > 0 {
+		return
+	}
+	text, err := record.Read(r.job.Record.File(record.Stderr), 1<<20)
+	if err == nil && bytes.Contains(text, []byte("Cannot find module '@opencode-ai/plugin'")) {
+		r.worst = fault.New(fault.RunFailed, "the project's own opencode tools need the module @opencode-ai/plugin, which is not installed").
+			With("run opencode once in the project yourself, which installs it, or use --write")
+	}
 }
 
 // modelHints say what to take in place of a model that cannot be had.

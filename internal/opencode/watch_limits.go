@@ -15,7 +15,7 @@ func (w *watch) budget() {
 	cost, steps := w.tr.Cost(), w.tr.Steps()
 	if sum := w.tr.Tokens().Sum(); w.limits.MaxTokens > 0 && sum > w.limits.MaxTokens {
 		over = fmt.Sprintf("token cap of %d exceeded by %d: %d tokens in %d steps", w.limits.MaxTokens, sum-w.limits.MaxTokens, sum, steps)
-	} else if w.limits.MaxCost > 0 && cost > w.limits.MaxCost {
+	} else if w.limits.MaxCost > 0 && cost-w.limits.MaxCost > 1e-9 {
 		over = fmt.Sprintf("cost cap of $%s exceeded by $%s: $%s in %d steps", dollars(w.limits.MaxCost), dollars(cost-w.limits.MaxCost), dollars(cost), steps)
 	}
 	switch {
