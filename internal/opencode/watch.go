@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"opencode-delegate/internal/event"
@@ -93,8 +94,8 @@ func (w *watch) moved(at, now time.Time) {
 }
 
 func (w *watch) heal(note string) {
-	if len(w.healed) < 8 {
-		w.healed = append(w.healed, oneLine(note, reasonLimit))
+	if note = oneLine(note, reasonLimit); len(w.healed) < 8 && !slices.Contains(w.healed, note) {
+		w.healed = append(w.healed, note)
 	}
 }
 

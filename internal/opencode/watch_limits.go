@@ -19,7 +19,7 @@ func (w *watch) budget() {
 		over = fmt.Sprintf("cost cap of $%s exceeded by $%s: $%s in %d steps", dollars(w.limits.MaxCost), dollars(cost-w.limits.MaxCost), dollars(cost), steps)
 	}
 	switch {
-	case over == "":
+	case over == "", w.halted != nil: // a run that is being ended is not judged again
 	case w.complete():
 		w.heal(over + ", by the step that completed the answer")
 	default:
