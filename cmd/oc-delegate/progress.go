@@ -88,14 +88,19 @@ func (m *meter) line() string {
 	if p.Step > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", p.Step))
 	}
+	if p.Todo != nil {
+		parts = append(parts, fmt.Sprintf("%d of %d done", p.Todo.Done, p.Todo.Total))
+	}
 	if p.Tokens > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens", p.Tokens))
 	}
-	if p.CostUSD > 0 {
-		parts = append(parts, fmt.Sprintf("$%.4f", p.CostUSD))
+	if p.CostUSD != nil {
+		parts = append(parts, fmt.Sprintf("$%.4f", *p.CostUSD))
 	}
-	if p.Tool != "" {
-		parts = append(parts, p.Tool)
+	if acted := p.Acted(); p.Retry != nil {
+		parts = append(parts, "waits: "+p.Retry.Reason)
+	} else if acted != "" {
+		parts = append(parts, acted)
 	}
 	return plain.Line(strings.Join(parts, "  "), m.width-1)
 }

@@ -44,22 +44,26 @@ func (p *Plan) attempt(g grip, id string) opencode.Attempt {
 // carryOut runs one attempt and keeps the caller informed.
 func (r *run) carryOut(ctx context.Context, a opencode.Attempt, prompt string) (opencode.Outcome, error) {
 	a.Prompt, a.Events, a.Stderr = strings.NewReader(prompt), r.evidence.log, r.evidence.stderr
-	var p Progress
 	// Told from the goroutine that also tells the events.
-	a.Learned = func(session, model string) {
-		r.named(session)
-		if model != "" {
-			p.Elapsed, p.Said = r.plan.Now().Sub(r.started), "session "+session+", model "+model
-			r.job.Watch(p)
-		}
+	a.Learned = func(f opencode.Facts) {
+		r.progress.learn(f)
+		r.tell(f.Session)
 	}
 	return opencode.Run(ctx, a, func(e event.Event) error {
-		r.named(e.Session)
-		p.Elapsed = r.plan.Now().Sub(r.started)
-		p.take(e)
-		r.job.Watch(p)
+		r.progress.take(e)
+		r.tell(e.Session)
 		return nil
 	})
+}
+
+// tell passes on what the run is doing.
+func (r *run) tell(session string) {
+	r.named(session)
+	if r.res.Session != nil {
+		r.progress.Session = *r.res.Session
+	}
+	r.progress.Elapsed = r.plan.Now().Sub(r.started)
+	r.job.Watch(r.progress)
 }
 
 // named passes the session on as soon as it has a name.

@@ -25,6 +25,7 @@ type run struct {
 	prompt   string
 	started  time.Time
 	evidence *evidence
+	progress Progress // of all attempts
 	res      Result
 
 	digest       digest.Digest
@@ -51,7 +52,7 @@ func (p *Plan) Run(ctx context.Context, prompt string, job Job) (Result, error) 
 	if err != nil {
 		r.against(fault.Of(err))
 	}
-	r.conclude()
+	r.conclude(p.Now())
 	return r.res, r.evidence.close()
 }
 
@@ -165,7 +166,7 @@ func (r *run) attempted(out opencode.Outcome) {
 }
 
 // conclude turns what is known into status, exit code and reason.
-func (r *run) conclude() {
+func (r *run) conclude(ended time.Time) {
 	res, f := &r.res, r.worst
 	if f == nil {
 		f = &fault.Error{Kind: fault.OK, Reason: "success by evidence"}
@@ -186,7 +187,6 @@ func (r *run) conclude() {
 	if f.Kind != fault.OK && f.Kind != fault.NotFound && len(res.Attempts) > 0 {
 		res.Hints = append(res.Hints, "evidence is in "+res.Record)
 	}
-	ended := r.plan.Now()
 	res.EndedAt, res.Duration = stamp(ended), Seconds(ended.Sub(r.started))
 	r.render()
 }

@@ -30,6 +30,7 @@ var keys = []string{
 	"title", "exit", "reason", "tokens", "cost", "output", "reasoning", "cache", "read", "write", "name", "data", "message",
 	"statusCode", "isRetryable", "responseHeaders", "responseBody", "ref", "rejected", "permission",
 	"command", "filePath", "path", "pattern", "url", "query", "description",
+	"todos", "content",
 }
 
 // targets are the members of a tool's input that say best what it acts on, best first.
@@ -55,7 +56,9 @@ type decoder struct {
 type part struct {
 	tool      Tool
 	inputErr  string
-	rank      int // of Tool.Target in targets, from 1; 0 when it has none
+	rank      int  // of Tool.Target in targets, from 1; 0 when it has none
+	todo      Todo // of the state's metadata: the list as opencode has it
+	hasTodo   bool
 	finish    Finish
 	sessionID string
 }
@@ -81,6 +84,10 @@ func (d *decoder) event() (Event, bool) {
 		e.Tool = d.part.tool
 		if e.Tool.Error == "" && e.Tool.Name == "invalid" {
 			e.Tool.Error = d.part.inputErr
+		}
+		if e.Tool.Name == "todowrite" && d.part.hasTodo {
+			todo := d.part.todo
+			e.Tool.Todo = &todo
 		}
 	case StepFinish:
 		e.Finish = d.part.finish
@@ -155,7 +162,7 @@ func (d *decoder) partMember(key string) (ok bool) {
 		p.sessionID, ok = d.str(wordLimit, d.last)
 	case "state":
 		p.tool = Tool{Name: p.tool.Name, CallID: p.tool.CallID}
-		p.rank, p.inputErr = 0, ""
+		p.rank, p.inputErr, p.todo, p.hasTodo = 0, "", Todo{}, false
 		return d.in(d.stateMember)
 	case "reason":
 		p.finish.Reason, ok = d.str(wordLimit, p.finish.Reason)
@@ -188,23 +195,29 @@ func (d *decoder) stateMember(key string) (ok bool) {
 		t.Target, d.part.rank, d.part.inputErr = "", 0, ""
 		return d.in(d.inputMember)
 	case "metadata":
-		t.Exit = nil
-		return d.in(func(key string) bool {
-			if key != "exit" {
-				return d.skip()
-			}
-			t.Exit = nil
-			code, has, ok := d.float()
-			if has && code == math.Trunc(code) && math.Abs(code) <= math.MaxInt32 {
-				n := int(code)
-				t.Exit = &n
-			}
-			return ok
-		})
+		t.Exit, d.part.todo, d.part.hasTodo = nil, Todo{}, false
+		return d.in(d.metadataMember)
 	default:
 		return d.skip()
 	}
 	return ok
+}
+
+func (d *decoder) metadataMember(key string) bool {
+	switch key {
+	case "exit":
+		t := &d.part.tool
+		t.Exit = nil
+		code, has, ok := d.float()
+		if has && code == math.Trunc(code) && math.Abs(code) <= math.MaxInt32 {
+			n := int(code)
+			t.Exit = &n
+		}
+		return ok
+	case "todos":
+		return d.todos()
+	}
+	return d.skip()
 }
 
 func (d *decoder) inputMember(key string) (ok bool) {

@@ -30,6 +30,17 @@ func TestEveryKindOfEvent(t *testing.T) {
 			Event{Type: ToolUse, Tool: Tool{Name: "bash", Status: "completed", Target: "x"}}},
 		{"file", `{"type":"tool_use","part":{"state":{"status":"error","error":"no","input":{"content":"…","filePath":"/a"}},"tool":"write"}}`,
 			Event{Type: ToolUse, Tool: Tool{Name: "write", Status: "error", Error: "no", Target: "/a"}}},
+		{"todos", `{"type":"tool_use","part":{"state":{"status":"completed","metadata":{"todos":[{"content":"one","status":"completed","priority":"high"},{"status":"in_progress","content":"two\n 2"},{"content":"three","status":"in_progress"},{"content":"four","status":"pending"},{"content":"five","status":"cancelled"}],"truncated":false},"input":{"todos":[{"content":"six","status":"in_progress"}]},"title":"3 todos"},"tool":"todowrite"}}`,
+			Event{Type: ToolUse, Tool: Tool{Name: "todowrite", Status: "completed", Title: "3 todos", Todo: &Todo{Done: 1, Total: 4, Active: "two 2"}}}},
+		{"todos that were taken off", `{"type":"tool_use","part":{"tool":"todowrite","state":{"metadata":{"todos":[]}}}}`, Event{Type: ToolUse, Tool: Tool{Name: "todowrite", Todo: &Todo{}}}},
+		{"todos that were not kept", `{"type":"tool_use","part":{"tool":"todowrite","state":{"status":"error","error":"no","input":{"todos":[{"status":"pending"}]}}}}`,
+			Event{Type: ToolUse, Tool: Tool{Name: "todowrite", Status: "error", Error: "no"}}},
+		{"todos of another tool", `{"type":"tool_use","part":{"tool":"mine","state":{"metadata":{"todos":[{"status":"pending"}]}}}}`, Event{Type: ToolUse, Tool: Tool{Name: "mine"}}},
+		{"todos of wrong types", `{"type":"tool_use","part":{"tool":"todowrite","state":{"metadata":{"todos":[5,null,"x",[],{"content":"no status"},{"status":7},{"content":{},"status":"in_progress"},{"status":"later"}]}}}}`,
+			Event{Type: ToolUse, Tool: Tool{Name: "todowrite", Todo: &Todo{Total: 2}}}},
+		{"todos twice", `{"type":"tool_use","part":{"tool":"todowrite","state":{"metadata":{"todos":[{"status":"completed"}],"todos":"none"}}}}`, Event{Type: ToolUse, Tool: Tool{Name: "todowrite"}}},
+		{"a state twice", `{"type":"tool_use","part":{"tool":"todowrite","state":{"metadata":{"todos":[{"status":"completed"}]}},"state":{"status":"completed"}}}`,
+			Event{Type: ToolUse, Tool: Tool{Name: "todowrite", Status: "completed"}}},
 		{"invalid", `{"type":"tool_use","part":{"tool":"invalid","state":{"status":"completed","input":{"error":"unavailable","tool":"frob"}}}}`,
 			Event{Type: ToolUse, Tool: Tool{Name: "invalid", Status: "completed", Error: "unavailable", Target: "frob"}}},
 		{"step_finish", `{"type":"step_finish","part":{"reason":"stop","tokens":{"total":120,"input":90,"output":15,"reasoning":5,"cache":{"write":1,"read":10}},"cost":0.000131}}`,
@@ -124,5 +135,28 @@ func TestHeadEndsBetweenCodePoints(t *testing.T) {
 	got := decode(t, line(`"x`+strings.Repeat("é", HeadLimit)+`"`))
 	if h := got[0].Text.Head; len(h) != HeadLimit-1 || h != "x"+strings.Repeat("é", HeadLimit/2-1) {
 		t.Errorf("head of %d bytes, ends in %q", len(h), h[len(h)-4:])
+	}
+}
+
+func TestSessionIDs(t *testing.T) {
+	for _, id := range []string{"ses_dd7fb1c98ffeoCOy6oYOvStGCp", "ses_a-_Z9", "ses_" + strings.Repeat("a", 64)} {
+		if ValidSession(id) != id {
+			t.Errorf("%q is none", id)
+		}
+	}
+	for _, id := range []string{"", "ses_", "ses", "xses_a", "ses_a/b", "ses_a b", "ses_a\n", "ses_..", "ses_é", "SES_a", "ses_" + strings.Repeat("a", 65)} {
+		if got := ValidSession(id); got != "" {
+			t.Errorf("%q is %q", id, got)
+		}
+	}
+}
+
+func TestTodosInPieces(t *testing.T) {
+	text := `{"type":"tool_use","part":{"tool":"todowrite","state":{"metadata":{"todos":[` + strings.Repeat(`{"content":"`+strings.Repeat("long ", 500)+`","status":"completed"},`, 1000) + `{"content":"` + strings.Repeat("x", 2000) + `","status":"in_progress"}]}}}}`
+	for _, frame := range []int{16, 1000, 1 << 20} {
+		e, err := newStream(strings.NewReader(text), nil, frame).Next()
+		if err != nil || e.Tool.Todo == nil || *e.Tool.Todo != (Todo{Done: 1000, Total: 1001, Active: strings.Repeat("x", lineLimit)}) {
+			t.Errorf("frame %d: %+v, %v", frame, e.Tool, err)
+		}
 	}
 }

@@ -27,6 +27,24 @@ const (
 	Noise Type = ""
 )
 
+// ValidSession is id when it can be one of a session, else "". It is wider than what opencode 1.18 makes (ses_ and 26
+// letters and digits) and lets nothing through that a shell, a flag parser or a path would notice: an id ends in commands
+// that people copy.
+func ValidSession(id string) string {
+	name, ok := strings.CutPrefix(id, "ses_")
+	if !ok || name == "" || len(name) > 64 {
+		return ""
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
+		default:
+			return ""
+		}
+	}
+	return id
+}
+
 // known reports whether this package knows what such an event holds.
 func (t Type) known() bool {
 	switch t {
@@ -84,6 +102,13 @@ type Tool struct {
 	Exit   *int   // of a command (tool "bash"), nil when the event has none
 	Target string // what it acted on, a line for a person: command, path, pattern or description; at most 1 KiB
 	Title  string
+	Todo   *Todo // of the tool "todowrite", once opencode has taken the list; nil for every other call
+}
+
+// A Todo is the list that a worker keeps of what it has to do.
+type Todo struct {
+	Done, Total int    // what was cancelled counts for neither
+	Active      string // the first that is in progress, a line of at most 1 KiB; may be empty
 }
 
 // Finish is the end of one model call (step).

@@ -3,6 +3,7 @@ package fakeopencode
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -32,6 +33,14 @@ var failureModes = map[string]func(*fake, string){
 	// opencode says nothing on stdout while it waits for a limit to pass; its log has the message, if it was asked for.
 	"quota-hang": func(f *fake, _ string) { f.streamError(env("OC_FAKE_MESSAGE", fiveHours)); silence() },
 	"rate-hang":  func(f *fake, _ string) { f.streamError(env("OC_FAKE_MESSAGE", rateLimit)); silence() },
+	// rate-heal:N:MS is a rate limit that N calls meet, MS milliseconds apart; then the model answers again.
+	"rate-heal": func(f *fake, arg string) {
+		times, pause, _ := strings.Cut(arg, ":")
+		for range number(times, 2) {
+			f.streamError(env("OC_FAKE_MESSAGE", rateLimit))
+			time.Sleep(time.Duration(number(pause, 100)) * time.Millisecond)
+		}
+	},
 	"perm": func(f *fake, arg string) {
 		rejected(f, arg)
 		f.done = true // the real one stops here, and exits 0

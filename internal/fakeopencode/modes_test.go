@@ -34,6 +34,8 @@ func TestEndings(t *testing.T) {
 		{"error-then-heal:1", "error step_start text step_finish", "stop", 1},
 		{"perm", "step_start tool_use step_finish", "tool-calls", 0},
 		{"perm-goes-on", "step_start tool_use step_finish step_start text step_finish", "stop", 0},
+		{"todo", "step_start tool_use step_finish step_start text step_finish", "stop", 0},
+		{"rate-heal:2:1", "step_start text step_finish", "stop", 0},
 		{"deny", "step_start tool_use step_finish step_start text step_finish", "stop", 0},
 		{"cost:2", "step_start tool_use step_finish step_start tool_use step_finish step_start text step_finish", "stop", 0},
 		{"many-events:2", "step_start tool_use tool_use step_finish step_start text step_finish", "stop", 0},
@@ -50,6 +52,16 @@ func TestEndings(t *testing.T) {
 				t.Errorf("exit %d %q %q, want %d %q %q; stderr %q", r.code(), r.kinds(), r.reason(), c.code, c.kinds, c.reason, r.stderr)
 			}
 		})
+	}
+}
+
+func TestTodoAndRateLimit(t *testing.T) {
+	if r := newBox(t).fake("todo:1:4"); strings.Count(r.stdout, `"metadata":{"todos":[{"content":"thing 1","priority":"high","status":"completed"},{"content":"thing 2","priority":"high","status":"in_progress"},{`) != 1 ||
+		!strings.Contains(r.stdout, "thing 4") || strings.Contains(r.stdout, "thing 5") {
+		t.Errorf("%s", r.stdout)
+	}
+	if r := newBox(t).fake("rate-heal:3:1", "--print-logs"); strings.Count(r.stderr, "AI_APICallError: Rate limit reached") != 3 {
+		t.Errorf("%s", r.stderr)
 	}
 }
 

@@ -2,6 +2,7 @@ package fakeopencode
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,22 @@ var workModes = map[string]func(*fake, string){
 	"delete": func(f *fake, arg string) {
 		err := os.Remove(arg)
 		f.tool(toolCall{tool: "bash", input: map[string]any{"command": "rm " + arg}, output: message(err), metadata: map[string]any{"exit": code(err)}})
+	},
+	// todo:DONE:TOTAL is a list of which DONE are done and the next is in progress.
+	"todo": func(f *fake, arg string) {
+		first, rest, _ := strings.Cut(arg, ":")
+		done, list := number(first, 1), []map[string]any{}
+		for i := range number(rest, 3) {
+			status := "pending"
+			switch {
+			case i < done:
+				status = "completed"
+			case i == done:
+				status = "in_progress"
+			}
+			list = append(list, map[string]any{"content": fmt.Sprintf("thing %d", i+1), "status": status, "priority": "high"})
+		}
+		f.tool(toolCall{tool: "todowrite", input: map[string]any{"todos": list}, output: "[]", metadata: map[string]any{"todos": list, "truncated": false}})
 	},
 	"sh":       func(f *fake, _ string) { f.shell(os.Getenv("OC_FAKE_SH")) },
 	"gitreset": func(f *fake, _ string) { f.shell("git reset --hard && git clean -fd") },

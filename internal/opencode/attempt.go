@@ -39,14 +39,32 @@ type Attempt struct {
 
 	Limits Limits
 
-	// Learned is told the session and the model as soon as each is known, which can be minutes before the first event.
-	// It is called like emit, from the same goroutine. nil: nobody is told.
-	Learned func(session, model string)
+	// Learned is told what is known beside the events, whenever it changes: the session can be known minutes before the
+	// first event, and a model call that opencode repeats leaves none at all. It is called like emit, from the same
+	// goroutine; of changes that follow each other at once it may get the last only. nil: nobody is told.
+	Learned func(Facts)
 
 	Events *event.Log  // receives every line of stdout, redacted; nil: nobody
 	Stderr io.Writer   // receives the first and the last 256 KiB of opencode's stderr, redacted; nil: nobody
 	Redact *redact.Set // what Stderr and the outcome must not show
 }
+
+// Facts are what opencode's log and its events have told of a run so far. Two of them are equal when they say the same.
+type Facts struct {
+	Session string // empty while it has none
+	Model   string // provider/model of the last call of the main session; empty while there was none
+	Retry   Retry
+}
+
+// A Retry is a model call that fails and that opencode repeats, or a limit for whose end it waits.
+type Retry struct {
+	Reason  string    // one line, at most 300 code points
+	Since   time.Time // of the caller's clock: the first call that failed since the last progress; zero when none is under way
+	ResetAt time.Time // when the provider says that it may be tried again; zero when it does not say
+}
+
+// UnderWay reports whether there is one.
+func (r Retry) UnderWay() bool { return !r.Since.IsZero() }
 
 // Limits bound an attempt. Zero means no limit, but for Grace.
 type Limits struct {

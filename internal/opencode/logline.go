@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"opencode-delegate/internal/event"
 	"opencode-delegate/internal/lazyregexp"
 )
 
@@ -45,18 +46,6 @@ type LogLine struct {
 	Step                        int
 	Error, Ref                  string
 	ErrorType, ErrorCode        string // of an error that was an object of the stream
-}
-
-// ownSession is wider than what opencode 1.18 makes (ses_ and 26 letters and digits) and holds nothing that a shell or
-// a flag parser would notice: an id ends in commands that people copy.
-var ownSession = lazyregexp.New(`^ses_[A-Za-z0-9_-]{1,64}$`)
-
-// validSession is id when it can be one of a session, else "".
-func validSession(id string) string {
-	if !ownSession().MatchString(id) {
-		return ""
-	}
-	return id
 }
 
 // lineLimit is how much of a line is looked at. Lines of opencode's own log are far shorter, but for stack traces.
@@ -122,11 +111,11 @@ func parseLogfmt(line string) (LogLine, bool) {
 		case "message":
 			message = value
 		case "id", "session.id":
-			if id := validSession(value); id != "" {
+			if id := event.ValidSession(value); id != "" {
 				l.Session = id
 			}
 		case "parentID":
-			if id := validSession(value); id != "" {
+			if id := event.ValidSession(value); id != "" {
 				l.Parent = id
 			}
 		case "directory":

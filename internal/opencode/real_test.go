@@ -53,6 +53,12 @@ func newLab(t *testing.T) lab {
 // run has the worker answer a prompt; change may alter the attempt.
 func (l lab) run(t *testing.T, prompt string, change func(*Attempt)) Outcome {
 	t.Helper()
+	return l.runEach(t, prompt, change, func(event.Event) {})
+}
+
+// runEach is run, with each event looked at.
+func (l lab) runEach(t *testing.T, prompt string, change func(*Attempt), look func(event.Event)) Outcome {
+	t.Helper()
 	realTurn <- struct{}{}
 	defer func() { <-realTurn }()
 	var stderr bytes.Buffer
@@ -65,7 +71,7 @@ func (l lab) run(t *testing.T, prompt string, change func(*Attempt)) Outcome {
 	if change != nil {
 		change(&a)
 	}
-	o, err := Run(context.Background(), a, func(event.Event) error { return nil })
+	o, err := Run(context.Background(), a, func(e event.Event) error { look(e); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (r *relay) events(s *event.Stream) {
 		if err != nil {
 			return
 		}
-		e.Session = validSession(e.Session)
+		e.Session = event.ValidSession(e.Session)
 		if !r.inbox.put(e, r.quit) {
 			return
 		}
@@ -86,12 +86,12 @@ func (r *relay) lines(src io.Reader, raw io.Writer, set *redact.Set) {
 
 // told is one thing that the caller is told: an event, or what was learned.
 type told struct {
-	event          *event.Event
-	session, model string
+	event *event.Event
+	facts Facts
 }
 
 // tell calls the caller until there is no more news or the loop has left. After an error of emit it only swallows.
-func (r *relay) tell(emit func(event.Event) error, learned func(session, model string)) {
+func (r *relay) tell(emit func(event.Event) error, learned func(Facts)) {
 	defer close(r.heard)
 	for {
 		var some []told
@@ -112,7 +112,7 @@ func (r *relay) tell(emit func(event.Event) error, learned func(session, model s
 			}
 			switch {
 			case t.event == nil && learned != nil:
-				learned(t.session, t.model)
+				learned(t.facts)
 			case t.event != nil && emit != nil:
 				if err := emit(*t.event); err != nil {
 					r.failed <- err
@@ -142,9 +142,9 @@ func (r *relay) leave(close func()) {
 
 // A queue is the news that was not told yet.
 type queue struct {
-	items          []told
-	size           int
-	session, model string // as last told
+	items []told
+	size  int
+	facts Facts // as last told
 }
 
 func (q *queue) empty() bool { return len(q.items) == 0 }
@@ -163,13 +163,19 @@ func (t told) bytes() int {
 	return eventSize + len(t.event.Text.Head) + len(t.event.Err.Body)
 }
 
-// learned adds the session and the model when the watch knows more than was told.
+// learned adds what the watch knows when it is something else than was told. What nobody has heard yet is replaced: lines
+// of a log, which may come in any number, take no more room than one.
 func (q *queue) learned(w *watch) {
-	if w.session == q.session && w.model == q.model {
+	f := w.facts()
+	if f == q.facts {
 		return
 	}
-	q.session, q.model = w.session, w.model
-	q.add(told{session: q.session, model: q.model})
+	q.facts = f
+	if n := len(q.items); n > 0 && q.items[n-1].event == nil {
+		q.items[n-1].facts = f
+		return
+	}
+	q.add(told{facts: f})
 }
 
 // out is where everything is to be sent; nil when there is nothing.

@@ -95,7 +95,7 @@ func TestLearnedComesBeforeTheFirstEvent(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "quota")
 	var got []string
-	s.Learned = func(session, model string) { got = append(got, session+" "+model) }
+	s.Learned = func(f Facts) { got = append(got, f.Session+" "+f.Model) }
 	s.run(t, context.Background())
 	if len(got) == 0 || got[0] != playedSession+" " {
 		t.Errorf("learned %q", got)

@@ -362,7 +362,7 @@ func TestOnlyASessionIDIsASession(t *testing.T) {
 		s := newStage(t, "session")
 		s.Env = append(s.Env, "OC_TEST_SESSION="+id)
 		var told, learned []string
-		s.Learned = func(session, _ string) { learned = append(learned, session) }
+		s.Learned = func(f Facts) { learned = append(learned, f.Session) }
 		o, err := Run(context.Background(), s.Attempt, func(e event.Event) error {
 			told = append(told, e.Session)
 			return nil

@@ -33,6 +33,7 @@ type watch struct {
 	start    time.Time
 	progress time.Time // last sign of progress
 	failing  time.Time // first failed call since the last progress; zero when none
+	retry    Retry     // the same for the caller, until opencode gives up
 	quotaAt  time.Time // when to stop for a usage limit; zero when none was seen
 	doneAt   time.Time // when the complete process is to be ended; zero when it is not complete or works on
 
@@ -91,7 +92,19 @@ func (w *watch) moved(at, now time.Time) {
 		w.heal(fmt.Sprintf("%d failed model calls were retried: %s", w.failedCalls, f.Reason))
 	}
 	w.failing, w.quotaAt, w.failedCalls, w.lastFailure = time.Time{}, time.Time{}, 0, nil
+	w.retry = Retry{}
 }
+
+// retries takes what became of a model call that opencode repeats.
+func (w *watch) retries(ev Evidence, f *fault.Error) {
+	w.retry = Retry{Reason: f.Reason, Since: w.failing, ResetAt: f.ResetAt}
+	if f.ResetAt.IsZero() && f.RetryAfter > 0 {
+		w.retry.ResetAt = ev.At.Add(f.RetryAfter).Truncate(time.Second)
+	}
+}
+
+// facts are for the caller.
+func (w *watch) facts() Facts { return Facts{Session: w.session, Model: w.model, Retry: w.retry} }
 
 func (w *watch) heal(note string) {
 	if note = oneLine(note, reasonLimit); len(w.healed) < 8 && !slices.Contains(w.healed, note) {
@@ -138,6 +151,9 @@ func (w *watch) failed(e event.Event, now time.Time) {
 		return
 	}
 	w.trouble = &ev
+	if w.lastFailure == nil || !ev.At.Before(w.lastFailure.At) {
+		w.retry = Retry{} // opencode reports an error when it gives up
+	}
 	w.quotaAt = time.Time{}
 	if f.Kind == fault.QuotaExhausted {
 		// opencode will end by itself; if not, we do.

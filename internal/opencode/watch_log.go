@@ -107,6 +107,8 @@ func (w *watch) call(l LogLine, now time.Time) {
 	case broke && w.failing.IsZero():
 		w.failing, w.failedCalls = now, 1
 		w.lastFailure = &Evidence{Message: brokenReply, At: l.At, Model: l.Provider + "/" + l.Model}
+		f, _ := Classify(*w.lastFailure)
+		w.retries(*w.lastFailure, f)
 	case broke && w.lastFailure != nil && w.lastFailure.Message == brokenReply:
 		w.failedCalls++
 	case w.failing.IsZero():
@@ -125,7 +127,9 @@ func (w *watch) failure(l LogLine, now time.Time) {
 	if w.failing.IsZero() {
 		w.failing = now
 	}
-	if f, _ := Classify(ev); f.Kind == fault.QuotaExhausted && w.quotaAt.IsZero() {
+	f, _ := Classify(ev)
+	w.retries(ev, f)
+	if f.Kind == fault.QuotaExhausted && w.quotaAt.IsZero() {
 		w.quotaAt = now.Add(quotaWait)
 	}
 }
