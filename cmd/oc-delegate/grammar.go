@@ -8,11 +8,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"opencode-delegate/internal/lazyregexp"
-
 	"github.com/alecthomas/kong"
 
 	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/cli"
 )
 
 const description = `Hand one bounded task to a cheap OpenCode worker and get a short, checked answer back.
@@ -44,68 +43,58 @@ Exit codes: 0 OK, 1 USAGE, 2 RUN_FAILED, 3 EMPTY_OUTPUT, 4 NOT_FOUND, 5 INCOMPLE
 // grammar is the whole command line.
 type grammar struct {
 	call.Flags
-	Help    bool `short:"h" group:"look" help:"Print this help."`
-	Version bool `group:"look" help:"Print the version."`
+	MaxWait call.Once `placeholder:"TIME" group:"limit" help:"Wait this long, then leave the run to the background and exit 17 (default 0: to its end)."`
+	Help    bool      `short:"h" group:"look" help:"Print this help."`
+	Version bool      `group:"look" help:"Print the version."`
 }
 
-var groups = []kong.Group{
-	{Key: "task", Title: "Task:"},
-	{Key: "grant", Title: "What it may do:"},
-	{Key: "answer", Title: "Answer:"},
-	{Key: "limit", Title: "Limits:"},
-	{Key: "session", Title: "Sessions:"},
-	{Key: "model", Title: "Worker:"},
-	{Key: "look", Title: "Look, run nothing:"},
+func groups() (list []kong.Group) {
+	for _, g := range call.Groups {
+		list = append(list, kong.Group{Key: g.Key, Title: g.Title})
+	}
+	return list
 }
 
 func newParser(g *grammar, out io.Writer) (*kong.Kong, error) {
 	return kong.New(g, kong.Name("oc-delegate"), kong.Description(description), kong.NoDefaultHelp(),
-		kong.Writers(out, out), kong.Exit(func(int) {}), kong.ExplicitGroups(groups),
+		kong.Writers(out, out), kong.Exit(func(int) {}), kong.ExplicitGroups(groups()),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110, NoExpandSubcommands: true}))
 }
 
 // asked reports which of the flags that need no valid call stands before any --.
 func asked(args []string) (help, version bool) {
-	args = args[:dashes(args)]
+	args = args[:cli.Dashes(args)]
 	return slices.Contains(args, "--help") || slices.Contains(args, "-h"), slices.Contains(args, "--version")
 }
 
 // parse reads the words. An error is one clear sentence.
-func parse(args []string) (call.Flags, error) {
+func parse(args []string) (grammar, error) {
 	var g grammar
 	for i, arg := range args {
 		if !utf8.ValidString(arg) {
-			return g.Flags, fmt.Errorf("argument %d is not UTF-8; convert it first", i+1)
+			return g, fmt.Errorf("argument %d is not UTF-8; convert it first", i+1)
 		}
 	}
 	p, err := newParser(&g, io.Discard)
 	if err != nil {
-		return g.Flags, err
+		return g, err
 	}
 	if _, err := p.Parse(args); err != nil {
-		return g.Flags, clear(err)
+		return g, cli.Clear(err)
 	}
-	if g.Help || g.Version || slices.ContainsFunc(args[:dashes(args)], valued) {
-		return g.Flags, errors.New("--help and --version stand alone; leave the value out")
+	if g.Help || g.Version || slices.ContainsFunc(args[:cli.Dashes(args)], valued) {
+		return g, errors.New("--help and --version stand alone; leave the value out")
 	}
 	if g.Explain && g.PrintCommand {
-		return g.Flags, errors.New("--explain and --print-command show different things; give one of them")
+		return g, errors.New("--explain and --print-command show different things; give one of them")
 	}
 	if len(g.Task) == 1 && (g.Task[0] == "help" || g.Task[0] == "version") && len(beforeDashes(args)) == 1 {
-		return g.Flags, fmt.Errorf("%q is no task; --%s is what prints it, and a task of that name goes after --", g.Task[0], g.Task[0])
+		return g, fmt.Errorf("%q is no task; --%s is what prints it, and a task of that name goes after --", g.Task[0], g.Task[0])
 	}
 	if call.Reserved(g.Task) && call.Reserved(beforeDashes(args)) {
-		return g.Flags, fmt.Errorf("%q is kept for a command of a later version; for a task of that name write: -- %s", g.Task[0], g.Task[0])
+		return g, fmt.Errorf("%q is kept for a command of a later version; for a task of that name write: -- %s", g.Task[0], g.Task[0])
 	}
-	return g.Flags, nil
-}
-
-// dashes is how many arguments stand before --.
-func dashes(args []string) int {
-	if i := slices.Index(args, "--"); i >= 0 {
-		return i
-	}
-	return len(args)
+	return g, nil
 }
 
 // valued reports a flag that takes no value and was given one.
@@ -117,23 +106,9 @@ func valued(arg string) bool {
 func beforeDashes(args []string) []string {
 	var g grammar
 	if p, err := newParser(&g, io.Discard); err == nil {
-		p.Parse(args[:dashes(args)])
+		p.Parse(args[:cli.Dashes(args)])
 	}
 	return g.Task
-}
-
-var missing = lazyregexp.New(`^(--?[\w-]+): expected .* value but got "(.*)" \((<EOL>|.*flag)\)`)
-
-// clear turns the flag library's error into a sentence for a caller.
-func clear(err error) error {
-	text := err.Error()
-	if m := missing().FindStringSubmatch(text); m != nil {
-		if m[3] == "<EOL>" {
-			return fmt.Errorf("%s needs a value", m[1])
-		}
-		return fmt.Errorf("%s needs a value, but %s follows; write %s=VALUE if that is the value", m[1], m[2], m[1])
-	}
-	return errors.New(strings.TrimSuffix(text, "."))
 }
 
 func printHelp(w io.Writer) error {

@@ -13,11 +13,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/fakeopencode"
 )
 
 func TestMain(m *testing.M) {
-	if code, ok := role(os.Args); ok {
+	if code, ok := cli.Role(os.Args); ok {
 		os.Exit(code)
 	}
 	testscript.Main(cleaner{m}, map[string]func(){

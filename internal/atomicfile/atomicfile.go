@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"opencode-delegate/internal/crashpoint"
 )
 
 // Write replaces the file name with data, with exactly the permissions perm whatever the umask.
@@ -31,6 +33,7 @@ func write(name string, data []byte, perm os.FileMode, finish func(*File) error)
 		f.Abort()
 		return fmt.Errorf("write %s: %w", name, err)
 	}
+	crashpoint.Here("written", name)
 	return finish(f)
 }
 
@@ -51,6 +54,7 @@ func Create(name string, perm os.FileMode) (*File, error) {
 		return nil, fmt.Errorf("write %s: %w", name, err)
 	}
 	f := &File{tmp, name}
+	crashpoint.Here("temporary file", name)
 	if err := tmp.Chmod(perm); err != nil {
 		f.Abort()
 		return nil, fmt.Errorf("write %s: %w", name, err)
@@ -94,5 +98,6 @@ func (f *File) rename() error {
 		os.Remove(f.tmp.Name())
 		return fmt.Errorf("write %s: %w", f.name, err)
 	}
+	crashpoint.Here("renamed", f.name)
 	return nil
 }

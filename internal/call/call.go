@@ -30,14 +30,18 @@ type Call struct {
 	Prompt  Prompt
 
 	Continue bool   // -c: the caller looks up the session
-	JSON     bool   // --output json
-	Out      string // absolute; empty = stdout
 	Progress string // auto, plain, none
+	Reply    Reply
+	Rows     []Row // for --explain
+}
 
-	Opencode  tiers.Value // the program that was named, or not set
-	UsageLog  string      // absolute; empty = none
-	WarnChars int64       // 0 = off
-	Rows      []Row       // for --explain
+// A Reply is how a caller wants the result.
+type Reply struct {
+	JSON      bool   `json:"json,omitempty"`       // one result object
+	Digest    bool   `json:"digest,omitempty"`     // the digest in place of the text
+	Out       string `json:"out,omitempty"`        // absolute path of a file; empty = stdout
+	UsageLog  string `json:"usage_log,omitempty"`  // absolute path of a log of signal lines; empty = none
+	WarnChars int64  `json:"warn_chars,omitempty"` // a longer text on stdout gets a note; 0 = off
 }
 
 // A Row is one resolved value with its source.
@@ -149,10 +153,10 @@ func (r *resolver) model() {
 		r.problem(title.Source, fmt.Errorf("%q cannot be a title; one line of at most 200 bytes that does not begin with -", clip(title.Text)))
 	}
 	req.Title = title.Text
-	r.call.Opencode = tiers.First(r.flag("opencode", f.Opencode), r.environment("OC_DELEGATE_OPENCODE"), r.config.value(r.config.Opencode))
-	if r.call.Opencode.Set() {
-		r.call.Opencode.Text = r.absolute(r.call.Opencode.Text)
-		r.row("opencode", r.call.Opencode.Text, r.call.Opencode.Source)
+	program := tiers.First(r.flag("opencode", f.Opencode), r.environment("OC_DELEGATE_OPENCODE"), r.config.value(r.config.Opencode))
+	if program.Set() {
+		req.Opencode, req.OpencodeSource = r.absolute(program.Text), program.Source
+		r.row("opencode", req.Opencode, req.OpencodeSource)
 	}
 	for _, c := range in.Table() {
 		r.row("tier "+string(c.Tier), c.Model, c.Source)
@@ -284,10 +288,18 @@ func (r *resolver) session() {
 		r.problem("flag --fork", fmt.Errorf("it copies a session; name one with -c or -s"))
 	}
 	r.call.Continue, req.Session, req.Fork = f.Continue, id.Text, f.Fork
-	req.Caller = "shell"
-	if v := r.environment("CLAUDE_CODE_SESSION_ID"); v.Set() && len(v.Text) <= 128 && !strings.ContainsFunc(v.Text, unicode.IsControl) {
-		req.Caller = v.Text
+	req.Caller = Caller(r.env.Getenv)
+}
+
+// Shell is the caller of a call that no agent makes.
+const Shell = "shell"
+
+// Caller is who calls: the session of Claude Code where there is one, else the shell.
+func Caller(getenv func(string) string) string {
+	if id := getenv("CLAUDE_CODE_SESSION_ID"); id != "" && len(id) <= 128 && !strings.ContainsFunc(id, unicode.IsControl) {
+		return id
 	}
+	return Shell
 }
 
 func (r *resolver) answer() {
@@ -296,7 +308,7 @@ func (r *resolver) answer() {
 	if !slices.Contains([]string{"text", "json"}, format.Text) {
 		r.problem(format.Source, fmt.Errorf("%q is no format; text or json", clip(format.Text)))
 	}
-	r.call.JSON = format.Text == "json"
+	r.call.Reply.JSON = format.Text == "json"
 	r.row("output", format.Text, format.Source)
 	progress := tiers.First(r.flag("progress", f.Progress), tiers.Value{Text: "auto", Source: "built in"})
 	if !slices.Contains([]string{"auto", "plain", "none"}, progress.Text) {
@@ -304,19 +316,19 @@ func (r *resolver) answer() {
 	}
 	r.call.Progress = progress.Text
 	if out := r.flag("out", f.Out); out.Set() {
-		r.call.Out = r.absolute(out.Text)
-		if fi, err := os.Lstat(r.call.Out); err == nil && !fi.Mode().IsRegular() {
+		r.call.Reply.Out = r.absolute(out.Text)
+		if fi, err := os.Lstat(r.call.Reply.Out); err == nil && !fi.Mode().IsRegular() {
 			r.problem(out.Source, fmt.Errorf("%s is not a regular file; name a file", clip(out.Text)))
-		} else if fi, err := os.Stat(filepath.Dir(r.call.Out)); err != nil || !fi.IsDir() {
+		} else if fi, err := os.Stat(filepath.Dir(r.call.Reply.Out)); err != nil || !fi.IsDir() {
 			r.problem(out.Source, fmt.Errorf("the directory of %s is not there; make it first", clip(out.Text)))
-		} else if !writable(filepath.Dir(r.call.Out)) {
+		} else if !writable(filepath.Dir(r.call.Reply.Out)) {
 			r.problem(out.Source, fmt.Errorf("the directory of %s cannot be written; name a file elsewhere", clip(out.Text)))
 		}
-		r.row("out", r.call.Out, out.Source)
+		r.row("out", r.call.Reply.Out, out.Source)
 	}
 	if log := tiers.First(r.environment("OC_DELEGATE_USAGE_LOG", "CLAUDE_PLUGIN_OPTION_USAGE_LOG"), r.config.value(r.config.UsageLog)); log.Set() {
-		r.call.UsageLog = r.absolute(log.Text)
-		r.row("usage log", r.call.UsageLog, log.Source)
+		r.call.Reply.UsageLog = r.absolute(log.Text)
+		r.row("usage log", r.call.Reply.UsageLog, log.Source)
 	}
 }
 
@@ -342,8 +354,9 @@ func (r *resolver) limits() {
 		return n
 	}
 	req.MaxTokens = count("max-tokens", f.MaxTokens, nil, string(r.config.MaxTokens), "0", 0)
-	r.call.WarnChars = count("warn-chars", Once{}, []string{"OC_DELEGATE_WARN_CHARS", "CLAUDE_PLUGIN_OPTION_DIGEST_WARN_CHARS"}, string(r.config.WarnChars), "8000", 0)
+	r.call.Reply.WarnChars = count("warn-chars", Once{}, []string{"OC_DELEGATE_WARN_CHARS", "CLAUDE_PLUGIN_OPTION_DIGEST_WARN_CHARS"}, string(r.config.WarnChars), "8000", 0)
 	limit := count("digest-limit", f.DigestLimit, nil, string(r.config.DigestLimit), "4000", 500)
+	r.call.Reply.Digest = f.Digest
 	req.Digest, req.DigestLimit = f.Digest, int(min(limit, 1<<30))
 
 	cost := tiers.First(r.flag("max-cost", f.MaxCost), r.config.value(string(r.config.MaxCost)), tiers.Value{Text: "0", Source: "built in"})

@@ -55,6 +55,18 @@ type Flags struct {
 	PrintCommand bool `group:"look" help:"Print the exact command and its environment and run nothing."`
 }
 
+// Groups are the headings under which help shows the flags, in their order. The last is that of a background job.
+var Groups = []struct{ Key, Title string }{
+	{"task", "Task:"},
+	{"grant", "What it may do:"},
+	{"answer", "Answer:"},
+	{"limit", "Limits:"},
+	{"session", "Sessions:"},
+	{"model", "Worker:"},
+	{"look", "Look, run nothing:"},
+	{"job", "Job:"},
+}
+
 // Once is a text flag that may be given one time only: of two values neither is obviously meant.
 type Once struct {
 	Text string

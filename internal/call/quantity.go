@@ -34,6 +34,34 @@ func parseDuration(text string, zero bool) (time.Duration, error) {
 	return time.Duration(n) * unit, nil
 }
 
+// MaxWait is how long a call waits in the foreground before it leaves its job to the background: the flag, else
+// OC_DELEGATE_MAX_WAIT, else 0, which is for ever.
+func MaxWait(flag Once, getenv func(string) string) (time.Duration, error) {
+	text, source := getenv("OC_DELEGATE_MAX_WAIT"), "environment OC_DELEGATE_MAX_WAIT"
+	if flag.Set {
+		text, source = flag.Text, "flag --max-wait"
+	} else if text == "" {
+		return 0, nil
+	}
+	d, err := parseDuration(text, true)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", source, err)
+	}
+	return d, nil
+}
+
+// Days reads a duration that may be given in days too: 300s, 10m, 2h, 30d or plain seconds.
+func Days(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 31)
+		if err != nil || n > uint64(math.MaxInt64/(24*time.Hour)) {
+			return 0, fmt.Errorf("%q is no number of days; write 30d", clip(text))
+		}
+		return time.Duration(n) * 24 * time.Hour, nil
+	}
+	return parseDuration(text, true)
+}
+
 func parseCost(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {

@@ -19,9 +19,6 @@ type Host struct {
 	Secrets *redact.Set
 	Now     func() time.Time
 
-	Opencode       string // the program that the caller named; empty = search
-	OpencodeSource string // where the name came from
-
 	StateRoot string // our records: never writable for a worker
 	CacheDir  string // facts about programs; empty = none kept
 

@@ -30,26 +30,10 @@ func (p *Plan) Now() time.Time { return p.host.Now() }
 // here, and nothing has been delegated then. A warm call starts no process here; a binary that is seen for the first time, an
 // agent, a session that our records do not know and a cost cap ask opencode once each.
 func Prepare(ctx context.Context, req Request, host Host) (*Plan, error) {
-	c, err := newCage(req, host)
+	p, path, err := plan(req, host)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	path, err := opencode.Find(opencode.FindOptions{
-		Explicit: host.Opencode, Source: host.OpencodeSource, Dir: host.Cwd, Getenv: host.getenv, Self: host.Self,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := c.dirs.Ensure(); err != nil {
-		return nil, fault.New(fault.Usage, "%w", err)
-	}
-	if err := c.closable(); err != nil {
-		return nil, err
-	}
-	p := &Plan{Request: req, host: host, cage: c}
 	if p.binary, err = opencode.Probe(ctx, path, host.CacheDir, p.query); err != nil {
 		return nil, err
 	}
@@ -60,6 +44,41 @@ func Prepare(ctx context.Context, req Request, host Host) (*Plan, error) {
 		return nil, err
 	}
 	return p, p.checkPrice(ctx)
+}
+
+// CheckRequest makes the checks of Prepare that start no process.
+func CheckRequest(req Request, host Host) error {
+	if req.Session != "" {
+		if err := CheckSession(req.Session); err != nil {
+			return err
+		}
+	}
+	_, _, err := plan(req, host)
+	return err
+}
+
+// plan is a plan whose program has been found and not been asked anything.
+func plan(req Request, host Host) (p *Plan, path string, err error) {
+	c, err := newCage(req, host)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := c.check(); err != nil {
+		return nil, "", err
+	}
+	path, err = opencode.Find(opencode.FindOptions{
+		Explicit: req.Opencode, Source: req.OpencodeSource, Dir: host.Cwd, Getenv: host.getenv, Self: host.Self,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if err := c.dirs.Ensure(); err != nil {
+		return nil, "", fault.New(fault.Usage, "%w", err)
+	}
+	if err := c.closable(); err != nil {
+		return nil, "", err
+	}
+	return &Plan{Request: req, host: host, cage: c}, path, nil
 }
 
 func (p *Plan) checkAgent(ctx context.Context) error {
@@ -188,7 +207,7 @@ func Dry(req Request, host Host) (Command, error) {
 		return Command{}, err
 	}
 	path, err := opencode.Find(opencode.FindOptions{
-		Explicit: host.Opencode, Source: host.OpencodeSource, Dir: host.Cwd, Getenv: host.getenv, Self: host.Self,
+		Explicit: req.Opencode, Source: req.OpencodeSource, Dir: host.Cwd, Getenv: host.getenv, Self: host.Self,
 	})
 	if err != nil {
 		path = "opencode"

@@ -17,8 +17,11 @@ type Request struct {
 	ModelSource string `json:"model_source"`
 	Variant     string `json:"variant,omitempty"`
 	Agent       string `json:"agent,omitempty"`
-	Title       string `json:"title,omitempty"`
-	Profile     string `json:"profile"` // read-only, standard, trusted-test, full-trusted
+	Opencode    string `json:"opencode,omitempty"` // the program that the caller named; empty = search
+	// OpencodeSource is where that name came from.
+	OpencodeSource string `json:"opencode_source,omitempty"`
+	Title          string `json:"title,omitempty"`
+	Profile        string `json:"profile"` // read-only, standard, trusted-test, full-trusted
 
 	Session string   `json:"session,omitempty"` // continue this one
 	Fork    bool     `json:"fork,omitempty"`    // … as a copy

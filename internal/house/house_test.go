@@ -12,14 +12,17 @@ import (
 // layers are the packages of the product, from the ones that know nothing of ours upward. A package imports only from layers
 // below its own.
 var layers = [][]string{
-	{"internal/fault", "internal/lazyregexp", "internal/plain"},
+	{"internal/crashpoint", "internal/fault", "internal/lazyregexp", "internal/plain"},
 	{"internal/redact"},
-	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/permission", "internal/proc", "internal/sandbox", "internal/tiers"},
+	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/lock", "internal/permission", "internal/proc", "internal/sandbox", "internal/tiers"},
 	{"internal/record", "internal/repocode"},
 	{"internal/opencode", "internal/planted", "internal/tree"},
 	{"internal/delegate"},
-	{"internal/call", "internal/cli", "internal/job"},
-	{"cmd/oc-delegate"},
+	{"internal/call", "internal/journal"},
+	{"internal/job"},
+	{"internal/cli"},
+	{"cmd/oc-job/watch"},
+	{"cmd/oc-delegate", "cmd/oc-job"},
 }
 
 // development are the packages that nothing which is shipped may import.
@@ -63,7 +66,7 @@ func TestImportsRunDownward(t *testing.T) {
 func TestOnlyCommandsKnowTheTerminal(t *testing.T) {
 	for _, f := range goFiles(t) {
 		for _, i := range f.imports() {
-			terminal := strings.HasPrefix(i, "github.com/alecthomas/kong") || strings.HasPrefix(i, "github.com/charmbracelet/")
+			terminal := strings.HasPrefix(i, "github.com/alecthomas/kong") || strings.HasPrefix(i, "github.com/charmbracelet/") || strings.HasPrefix(i, "charm.land/")
 			if terminal && !strings.HasPrefix(f.pkg, "cmd/") {
 				t.Errorf("%s imports %s", f.path, i)
 			}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"fmt"
 
 	"opencode-delegate/internal/delegate"
@@ -13,14 +14,14 @@ import (
 // used, since that may be another caller's. Else it is the session that the request names: known tells that a record has it
 // in this very directory; one that no record has is for opencode to know. A session that is not there, that belongs to another
 // directory, or that is known to be dead is a fault NOT_FOUND.
-func (s *Store) FindSession(req *delegate.Request, newest bool) (known bool, err error) {
+func (s *Store) FindSession(ctx context.Context, req *delegate.Request, newest bool) (known bool, err error) {
 	switch {
 	case newest:
-		st, ok, err := s.Newest(func(st State) bool {
-			return st.Session != "" && st.Dead == "" && st.Dir == req.Dir && st.Caller == req.Caller
+		st, ok, err := s.newest(ctx, func(v View) bool {
+			return v.Session != "" && v.Dead == "" && v.Dir == req.Dir && v.Caller == req.Caller
 		})
 		if err != nil {
-			return false, stateError(s.root, err)
+			return false, err
 		}
 		if !ok {
 			return false, fault.New(fault.NotFound, "no earlier session of yours in %s", req.Dir).With("leave -c out to begin one")
@@ -33,10 +34,10 @@ func (s *Store) FindSession(req *delegate.Request, newest bool) (known bool, err
 	if err := delegate.CheckSession(req.Session); err != nil {
 		return false, err
 	}
-	st, ok, err := s.Newest(func(st State) bool { return st.Session == req.Session })
+	st, ok, err := s.newest(ctx, func(v View) bool { return v.Session == req.Session })
 	switch {
 	case err != nil:
-		return false, stateError(s.root, err)
+		return false, err
 	case !ok:
 		return false, nil
 	case st.Dir != req.Dir:

@@ -2,60 +2,124 @@ package job
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
 
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
-	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/lock"
+	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/record"
 )
 
-// taskLimit is the number of code points of a prompt that state.json shows.
-const taskLimit = 200
+// assignmentLimit bounds what a supervisor reads from its pipe.
+const assignmentLimit = 4 << 20
 
-// Run carries out a prepared delegation under a record of its own and holds its lease meanwhile.
+// A Supervision is a job whose supervisor this process is to be.
+type Supervision struct {
+	ID     string
+	Root   string // of the state directory
+	Launch Launch
+
+	request delegate.Request
+	say     io.WriteCloser // to whoever started us
+}
+
+// Supervise tells whether this process was started as a supervisor, by its arguments, and then reads from stdin what it is to do. Nothing of
+// whoever started it stays open.
+func Supervise(args []string, stdin io.ReadCloser, stdout io.WriteCloser) (sup Supervision, ok bool, err error) {
+	if len(args) != 3 || args[1] != supervisorRole || CheckID(args[2]) != nil {
+		return Supervision{}, false, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(stdin, assignmentLimit))
+	stdin.Close()
+	var a assignment
+	if err == nil {
+		err = json.Unmarshal(data, &a)
+	}
+	if err != nil {
+		stdout.Close()
+		return Supervision{}, true, fmt.Errorf("supervisor: what to do could not be read: %w", err)
+	}
+	return Supervision{ID: args[2], Root: a.Root, Launch: a.Launch, request: a.Request, say: stdout}, true, nil
+}
+
+// Supervise carries out a job from the lease to the terminal state. deliver gets the result before the state is written, so that whoever
+// sees the end finds the answer where it was asked for; what it returns is noted in the result.
 //
-// The result stands whatever happens to the record; an error tells that the record is missing or not complete. A
-// fault USAGE among it means that nothing was started. A result that is USAGE, NOT_FOUND or OPENCODE_MISSING has no record.
-func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt string, watch func(delegate.Progress)) (delegate.Result, error) {
-	req := plan.Request
-	now := plan.Now()
-	j, err := s.Create(State{
-		Caller: req.Caller, Dir: req.Dir, Session: req.Session, Tier: req.Tier, Model: req.Model, Task: plain.Line(prompt, taskLimit),
-	}, req, []byte(prompt), now)
+// The result is that of the job; false tells that there was nothing to do, because another one decided about the job meanwhile.
+func (s *Store) Supervise(ctx context.Context, sup Supervision, host delegate.Host, deliver func(delegate.Result) []string) (delegate.Result, bool, error) {
+	j, err := s.adopt(ctx, sup)
+	if err != nil || j == nil {
+		return delegate.Result{}, false, err
+	}
+	ctx, stop := j.heed(ctx)
+	defer stop()
+	began := host.Now()
+	res, eerr := j.supervise(ctx, sup, host)
+	if res.ID == "" { // it never came to a run
+		f := fault.Of(eerr)
+		res, eerr = delegate.Unjudged(sup.request, delegate.Job{ID: j.state.ID, Record: j.Record}, f, began, host.Now(), delegate.Remains{Session: j.state.Session}), nil
+	}
+	if eerr != nil {
+		res.Notes = append(res.Notes, fmt.Sprintf("the record is not complete: %v", eerr))
+	}
+	res.Notes = append(res.Notes, deliver(res)...)
+	return res, true, j.finish(res)
+}
+
+// supervise waits for what the job has to wait for, and runs it. Without a run the result has no id, and the error says why.
+func (j *Job) supervise(ctx context.Context, sup Supervision, host delegate.Host) (delegate.Result, error) {
+	if j.State().State == Waiting {
+		if err := j.await(ctx, host.Now); err != nil {
+			return delegate.Result{}, err
+		}
+	}
+	if err := j.turn(ctx, host.Now); err != nil {
+		return delegate.Result{}, err
+	}
+	prompt, err := os.ReadFile(j.Record.File(record.Prompt))
 	if err != nil {
 		return delegate.Result{}, err
 	}
-	if uerr := j.Update(func(st *State) { st.State, st.StartedAt = Running, &now }); j.lost == nil {
-		j.lost = uerr
-	}
-	res, eerr := plan.Run(ctx, prompt, delegate.Job{
-		ID:     j.state.ID,
-		Record: j.Record,
-		// The session is written down as soon as it has a name: whoever finds the record of a killed run can go on in it.
-		Session: func(id string) {
-			if id != j.state.Session {
-				if uerr := j.Update(func(st *State) { st.Session = id }); j.lost == nil {
-					j.lost = uerr
-				}
-			}
-		},
-		Watch: watch,
-	})
-	switch res.Status {
-	case fault.Usage, fault.NotFound, fault.OpencodeMissing:
-		// Only opencode itself could tell: a session that it has lost, a program that has gone meanwhile. Nothing was delegated.
-		j.discard()
-		res.ID, res.Record = "", ""
-		return res, nil
-	}
-	ferr := j.Finish(res, res.Status, res.EndedAt, func(st *State) {
-		if res.Session != nil {
-			st.Session = *res.Session
+	plan, err := delegate.Prepare(ctx, sup.request, host)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
 		}
-		st.Model, st.Dead = res.Model, res.SessionDead
-		if res.Usage != nil {
-			st.CostUSD = res.Usage.CostUSD
-		}
-	})
-	return res, errors.Join(eerr, ferr)
+		return delegate.Result{}, err
+	}
+	return j.carryOut(ctx, plan, string(prompt), func(delegate.Progress) {})
+}
+
+// adopt takes the lease of a job that was made for this process, and says so. A job that has ended meanwhile is nil.
+func (s *Store) adopt(ctx context.Context, sup Supervision) (*Job, error) {
+	rec := s.Record(sup.ID)
+	inTime, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	lease, err := lock.Take(inTime, rec.File(record.Lease))
+	if err != nil {
+		fmt.Fprintln(sup.say, err)
+		sup.say.Close()
+		return nil, err
+	}
+	io.WriteString(sup.say, held)
+	sup.say.Close()
+	// Whoever started us lets go of record.lock now. If it has died, a reader may be deciding about the job at this moment: what it
+	// writes has to be seen. One that was stopped looks at the lease again before it writes.
+	inTime, cancel = context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	if guard, err := lock.Take(inTime, rec.File(record.Lock)); err == nil {
+		defer guard.Release()
+	}
+	j := &Job{Record: rec, store: s, lease: lease}
+	if j.state, err = readState(rec.Path(), sup.ID); err != nil || j.state.State.Terminal() {
+		lease.Release()
+		return nil, err
+	}
+	self := proc.Self()
+	j.keep(func(st *State) { st.Supervisor = &self })
+	return j, nil
 }

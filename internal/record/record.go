@@ -26,8 +26,15 @@ const (
 	Stderr  = "stderr.log"   // bounded
 	Text    = "result.md"    // the whole text of the worker's answer
 	Result  = "result.json"
-	Lease   = "lease"
-	Kept    = "kept" // directory: the worker's version of what was put back
+	Lease   = "lease"       // held by the job's supervisor
+	Lock    = "record.lock" // held by whoever decides about a job that nobody supervises
+	Launch  = "launch.json" // of a background job
+	// Cancel is there when somebody wants the job to end.
+	Cancel   = "cancel"
+	Progress = "progress.json"  // what the run is doing; written now and then
+	Panic    = "supervisor.log" // what a supervisor said that died of itself; normally empty
+	Finish   = "on-finish.log"  // what the command of --on-finish said
+	Kept     = "kept"           // directory: the worker's version of what was put back
 	// Tmp is a directory: the worker's TMPDIR. It goes with the run.
 	Tmp = "tmp"
 )

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 	"opencode-delegate/internal/plain"
 )
 
-// explain prints each resolved value with its source.
-func explain(w io.Writer, c call.Call) error {
-	if c.JSON {
+// Explain prints each resolved value with its source.
+func Explain(w io.Writer, c call.Call) error {
+	if c.Reply.JSON {
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
 		return enc.Encode(c.Rows)
@@ -25,8 +25,8 @@ func explain(w io.Writer, c call.Call) error {
 	return t.Flush()
 }
 
-// printCommand prints what would be run, in a form that a shell could read back.
-func printCommand(w io.Writer, c call.Call, cmd delegate.Command) error {
+// PrintCommand prints what would be run, in a form that a shell could read back.
+func PrintCommand(w io.Writer, c call.Call, cmd delegate.Command) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(t, "# model\t%s\t(%s)\n", c.Request.Model, c.Request.ModelSource)
 	fmt.Fprintf(t, "# profile\t%s\n", c.Request.Profile)

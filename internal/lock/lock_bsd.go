@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package job
+package lock
 
 import (
 	"os"
@@ -10,10 +10,10 @@ import (
 
 // These systems have no public call that asks without taking; a shared lock that is dropped at once comes nearest.
 
-func lock(f *os.File) error {
+func take(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == unix.EWOULDBLOCK {
-		return errHeld
+		return ErrHeld
 	}
 	return err
 }
@@ -27,4 +27,12 @@ func held(f *os.File) (bool, error) {
 		return false, err
 	}
 	return false, unix.Flock(int(f.Fd()), unix.LOCK_UN)
+}
+
+func await(f *os.File) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_SH); err != unix.EINTR {
+			return err
+		}
+	}
 }

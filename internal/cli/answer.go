@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -18,41 +18,41 @@ import (
 	"opencode-delegate/internal/redact"
 )
 
-// answer gives the caller what was asked for: on stdout, or in the file of --out.
-func answer(c call.Call, res delegate.Result, stdout io.Writer, set *redact.Set) error {
-	if c.Out == "" {
-		if err := writeAnswer(stdout, c, res, set); err != nil {
+// Answer gives the caller what was asked for: on stdout, or in the file of --out.
+func Answer(form call.Reply, res delegate.Result, stdout io.Writer, set *redact.Set) error {
+	if form.Out == "" {
+		if err := writeAnswer(stdout, form, res, set); err != nil {
 			return fmt.Errorf("stdout: %w", err)
 		}
 		return nil
 	}
 	mode := newFileMode()
-	if fi, err := os.Stat(c.Out); err == nil {
+	if fi, err := os.Stat(form.Out); err == nil {
 		mode = fi.Mode().Perm()
 	}
-	f, err := atomicfile.Create(c.Out, mode)
+	f, err := atomicfile.Create(form.Out, mode)
 	if err != nil {
 		return err
 	}
-	if err := writeAnswer(f, c, res, set); err != nil {
+	if err := writeAnswer(f, form, res, set); err != nil {
 		f.Abort()
-		return fmt.Errorf("%s: %w", c.Out, err)
+		return fmt.Errorf("%s: %w", form.Out, err)
 	}
 	return f.Commit()
 }
 
-func writeAnswer(w io.Writer, c call.Call, res delegate.Result, set *redact.Set) error {
+func writeAnswer(w io.Writer, form call.Reply, res delegate.Result, set *redact.Set) error {
 	switch {
-	case c.JSON:
+	case form.JSON:
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(shown(res, c.Request.Digest)); err != nil {
+		if err := enc.Encode(shown(res, form.Digest)); err != nil {
 			return err
 		}
 		_, err := w.Write(plain.JSON(set.JSON().Bytes(b.Bytes())))
 		return err
-	case c.Request.Digest:
+	case form.Digest:
 		_, err := io.WriteString(w, ended(set.String(res.Digest)))
 		return err
 	case !res.TextTruncated:

@@ -1,12 +1,12 @@
-package main
+package cli
 
 import (
 	"runtime"
 	"runtime/debug"
 )
 
-// version is what the build says of itself: the module version, else the commit.
-func version() string {
+// Version is what the build says of itself: the module version, else the commit.
+func Version() string {
 	v := "(devel)"
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/cli"
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/fault"
+)
+
+// run is the whole call; its result is the exit code.
+func run(a *cli.App, args []string) int {
+	switch help, version := asked(args); {
+	case help:
+		if err := printHelp(a.Stdout); err != nil {
+			return fault.RunFailed.Exit()
+		}
+		return 0
+	case version:
+		if _, err := fmt.Fprintln(a.Stdout, a.Name, cli.Version()); err != nil {
+			return fault.RunFailed.Exit()
+		}
+		return 0
+	case len(args) == 0:
+		printHelp(a.Stderr)
+		return a.Refuse(fault.New(fault.Usage, "no task was given"))
+	}
+	g, err := parse(args)
+	if err != nil {
+		return a.Refuse(fault.New(fault.Usage, "%w", err).With("oc-delegate --help lists the flags"))
+	}
+	c, problems := call.Resolve(g.Flags, call.Environment{Getenv: a.Getenv, Home: a.Home, Cwd: a.Cwd})
+	maxWait, err := call.MaxWait(g.MaxWait, a.Getenv)
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	if !c.Prompt.Given && !g.Explain {
+		problems = append(problems, "no task was given; give it as one argument, with --prompt-file, or as - for stdin")
+	}
+	if len(problems) > 0 {
+		return a.RefuseAll(problems)
+	}
+	switch {
+	case g.Explain:
+		return a.Look(func(w io.Writer) error { return cli.Explain(w, c) })
+	case g.PrintCommand:
+		cmd, err := delegate.Dry(c.Request, a.Host(nil))
+		if err != nil {
+			return a.Refuse(fault.Of(err))
+		}
+		return a.Look(func(w io.Writer) error { return cli.PrintCommand(w, c, cmd) })
+	case maxWait > 0:
+		return follow(a, c, maxWait)
+	}
+	ctx, cancel := cli.Interruptible()
+	defer cancel()
+	return foreground(ctx, cancel, a, c)
+}
+
+// foreground is one real delegation: prompt, checks, record, run, answer.
+func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, c call.Call) int {
+	prompt, err := a.ReadPrompt(ctx, c.Prompt)
+	if err != nil {
+		return a.Refuse(fault.Of(err))
+	}
+	store, err := a.Store()
+	if err != nil {
+		return a.Refuse(fault.Of(err))
+	}
+	host := a.Host(store)
+	if host.SessionKnown, err = store.FindSession(ctx, &c.Request, c.Continue); err != nil {
+		return a.Refuse(fault.Of(err))
+	}
+	plan, err := delegate.Prepare(ctx, c.Request, host)
+	if err != nil {
+		return a.Refuse(fault.Of(err))
+	}
+	a.SayEach("note", a.Notes(c, prompt))
+	meter := newMeter(c.Progress, a.Stderr, a.Say)
+	res, rerr := store.Run(ctx, plan, prompt, meter.show)
+	// From here on a signal has its usual effect: whoever does not read our output must not keep us.
+	cancel()
+	meter.close()
+	return a.Report(c.Reply, res, rerr)
+}

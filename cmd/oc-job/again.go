@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/cli"
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/job"
+	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/tiers"
+)
+
+// againFlags are those of every verb that begins a job from an earlier one.
+type againFlags struct {
+	jobFlags
+	Timeout call.Once `placeholder:"TIME" group:"limit" help:"Another wall clock than that of the earlier job."`
+}
+
+// An earlier is a job that has ended and is begun from.
+type earlier struct {
+	app   *cli.App
+	store *job.Store
+	view  job.View
+	req   delegate.Request
+	reply call.Reply
+}
+
+// earlierJob reads what a job was asked to do. One that has not ended is refused.
+func earlierJob(ctx context.Context, a *cli.App, word string) (earlier, error) {
+	store, err := a.Store()
+	if err != nil {
+		return earlier{}, err
+	}
+	v, _, err := target(ctx, a, store, word)
+	if err != nil {
+		return earlier{}, err
+	}
+	e := earlier{app: a, store: store, view: v}
+	if _, err := store.Result(v); err != nil && fault.Of(err).Kind == fault.JobRunning {
+		return e, err
+	}
+	if e.req, err = store.ReadRequest(v.ID); err != nil {
+		return e, fault.New(fault.JobLost, "what job %s was asked to do cannot be read: %w", v.ID, err)
+	}
+	if l, err := store.ReadLaunch(v.ID); err == nil {
+		e.reply = l.Reply
+	}
+	return e, nil
+}
+
+// session is the one that the job left, if it can be gone on in.
+func (e earlier) session() (string, error) {
+	switch v := e.view; {
+	case v.Session == "":
+		return "", fault.New(fault.NotFound, "job %s has no session: it ended before opencode had begun one", v.ID).With("oc-job retry " + v.ID + " begins again")
+	case v.Dead != "":
+		return "", fault.New(fault.NotFound, "the session of job %s cannot be continued: %s", v.ID, v.Dead).With("oc-job retry " + v.ID + " begins again, in a new one")
+	}
+	return e.view.Session, nil
+}
+
+// call is the earlier request once more, with other words where change sets some.
+func (e earlier) call(f againFlags, change func(*call.Flags)) (call.Call, cli.Start, []string) {
+	flags := call.FlagsOf(e.req)
+	if f.Timeout.Set {
+		flags.Timeout = f.Timeout
+	}
+	change(&flags)
+	c, problems := call.Resolve(flags, call.Environment{Getenv: e.app.Getenv, Home: e.app.Home, Cwd: e.app.Cwd})
+	if req := &c.Request; req.Model == e.req.Model && !flags.Tier.Set {
+		req.ModelSource = "job " + e.view.ID
+		if slices.Contains(tiers.Names(), tiers.Name(e.req.Tier)) {
+			req.Tier = e.req.Tier
+		}
+	}
+	c.Reply.JSON, c.Reply.Out = e.reply.JSON, "" // the earlier answer stays where it is
+	s := cli.Start{Call: c}
+	return c, s, append(problems, f.fill(&s)...)
+}
+
+type continueVerb struct {
+	ID         string    `arg:"" help:"The job."`
+	Task       []string  `arg:"" optional:"" help:"What is to be done now, as for oc-delegate; - reads it from stdin."`
+	PromptFile call.Once `placeholder:"FILE" group:"task" help:"Read the task from FILE."`
+	againFlags
+}
+
+func (v *continueVerb) run(a *cli.App) int {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	e, err := earlierJob(ctx, a, v.ID)
+	if err != nil {
+		return refuse(a, err)
+	}
+	session, err := e.session()
+	if err != nil {
+		return refuse(a, err)
+	}
+	c, s, problems := e.call(v.againFlags, func(f *call.Flags) {
+		f.Task, f.PromptFile = v.Task, v.PromptFile
+		f.Session = call.Once{Text: session, Set: true}
+	})
+	if !c.Prompt.Given {
+		problems = append(problems, "no task was given; say what is to be done now, or give - for stdin")
+	}
+	if len(problems) > 0 {
+		return refuseAll(a, problems)
+	}
+	if s.Prompt, err = a.ReadPrompt(ctx, c.Prompt); err != nil {
+		return refuse(a, err)
+	}
+	s.ContinueOf = e.view.ID
+	return begin(ctx, a, e.store, s, v.JSON)
+}
+
+type retryVerb struct {
+	ID    string    `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
+	Tier  call.Once `placeholder:"TIER" group:"model" help:"Another tier than that of the earlier job."`
+	Model call.Once `short:"m" placeholder:"PROVIDER/MODEL" group:"model" help:"Another model than that of the earlier job."`
+	againFlags
+}
+
+func (v *retryVerb) run(a *cli.App) int {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	e, err := earlierJob(ctx, a, v.ID)
+	if err != nil {
+		return refuse(a, err)
+	}
+	_, s, problems := e.call(v.againFlags, func(f *call.Flags) {
+		if v.Tier.Set {
+			f.Tier, f.Model, f.Variant = v.Tier, call.Once{}, call.Once{}
+		}
+		if v.Model.Set {
+			f.Model, f.Variant = v.Model, call.Once{}
+		}
+	})
+	if len(problems) > 0 {
+		return refuseAll(a, problems)
+	}
+	if s.Prompt, err = e.store.ReadPrompt(e.view.ID); err != nil {
+		return refuse(a, err)
+	}
+	s.RetryOf = e.view.ID
+	return begin(ctx, a, e.store, s, v.JSON)
+}
+
+type recoverVerb struct {
+	ID string `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
+	againFlags
+}
+
+func (v *recoverVerb) run(a *cli.App) int {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	e, err := earlierJob(ctx, a, v.ID)
+	if err != nil {
+		return refuse(a, err)
+	}
+	switch e.view.State.State {
+	case job.Lost, job.TimedOut, job.Interrupted:
+	default:
+		return refuse(a, fault.New(fault.Usage, "job %s is %s; only a run that died, timed out or was interrupted can be resumed", e.view.ID, e.view.State.State).
+			With(fmt.Sprintf("oc-job continue %s goes on in its session, oc-job retry %s begins again", e.view.ID, e.view.ID)))
+	}
+	session, err := e.session()
+	if err != nil {
+		return refuse(a, err)
+	}
+	c, s, problems := e.call(v.againFlags, func(f *call.Flags) { f.Session = call.Once{Text: session, Set: true} })
+	if len(problems) > 0 {
+		return refuseAll(a, problems)
+	}
+	// Whether opencode still has the session is worth its two seconds here: nobody resumes what is not there.
+	if _, err := delegate.Prepare(ctx, c.Request, a.Host(e.store)); err != nil {
+		return refuse(a, err)
+	}
+	task, err := e.store.ReadPrompt(e.view.ID)
+	if err != nil {
+		return refuse(a, err)
+	}
+	s.Prompt, s.ContinueOf = resumption(e.view, task), e.view.ID
+	a.Say("resuming session %s of job %s: %s", session, e.view.ID, plain.Line(e.view.Reason, 200))
+	return begin(ctx, a, e.store, s, v.JSON)
+}
+
+// resumption is what the worker is told. The task comes again: a run can die before its first word was stored.
+func resumption(v job.View, task string) string {
+	return "Your work on this task was cut off before it was done (" + plain.Line(v.Reason, 200) + "). " +
+		"See first what is already there, then go on to its end; do not begin anew what is done. The task:\n\n" + task
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+
+	"opencode-delegate/internal/cli"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/job"
+)
+
+type cancelVerb struct {
+	IDs   []string `arg:"" optional:"" name:"id" help:"The jobs."`
+	Force bool     `help:"Also another caller's job, which has to be named by its full id."`
+}
+
+func (v *cancelVerb) run(a *cli.App) int {
+	if len(v.IDs) == 0 {
+		return refuse(a, fault.New(fault.Usage, "no job was named; a job is cancelled by its id, its name or the beginning of its id").With("oc-job list shows them"))
+	}
+	store, err := a.Store()
+	if err != nil {
+		return refuse(a, err)
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	// All words are understood before the first job is ended.
+	var jobs []job.View
+	for _, word := range v.IDs {
+		j, exact, err := target(ctx, a, store, word)
+		if err == nil {
+			err = job.MayCancel(j, caller(a), exact, v.Force)
+		}
+		if err != nil {
+			return refuse(a, err)
+		}
+		jobs = append(jobs, j)
+	}
+	exit := 0
+	for _, j := range jobs {
+		now, err := store.Cancel(ctx, j.ID, caller(a), a.Now())
+		if err != nil {
+			exit = refuse(a, err)
+			continue
+		}
+		note := ""
+		if now.State.State != job.Cancelled {
+			note = " (it had ended before)"
+		}
+		if _, err := fmt.Fprintf(a.Stdout, "%s %s%s\n", j.ID, now.State.State, note); err != nil {
+			return refuse(a, fault.New(fault.RunFailed, "stdout: %w", err))
+		}
+	}
+	return exit
+}

@@ -1,0 +1,7 @@
+package main
+
+import "opencode-delegate/internal/cli"
+
+type doctorVerb struct{}
+
+func (v *doctorVerb) run(a *cli.App) int { return 2 }

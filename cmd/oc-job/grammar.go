@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/cli"
+)
+
+const description = `Delegations in the background: a job lives on without its caller, and whatever dies, its fate is known and its result is there.
+
+An ID is a job's id, the beginning of one, or its name. Without one, a verb means your newest job of this repository.`
+
+const examples = `
+Examples:
+  id=$(oc-job start --write --digest "Add a --json flag to cmd/list, with a test")
+      begin, and go on with something else
+  oc-job wait --timeout 110s $id && oc-job result $id
+      wait for it, then read what came of it
+  oc-job list
+      the jobs of this repository
+  oc-job continue $id "And the docs?"
+      go on in the session of a job that has ended
+
+Exit codes are those of oc-delegate. result and wait give the job's own: 17 while it runs, 18 when its supervisor died.
+`
+
+// grammar is the whole command line.
+type grammar struct {
+	Start    startVerb    `cmd:"" help:"Begin a job and print its id."`
+	List     listVerb     `cmd:"" help:"List jobs, newest first."`
+	Status   statusVerb   `cmd:"" help:"Say what a job is doing."`
+	Result   resultVerb   `cmd:"" help:"Print what came of a job."`
+	Wait     waitVerb     `cmd:"" help:"Wait until jobs have ended."`
+	Cancel   cancelVerb   `cmd:"" help:"End jobs, and return when they are dead."`
+	Logs     logsVerb     `cmd:"" help:"Print what a job's worker says and does."`
+	Continue continueVerb `cmd:"" help:"Go on in the session of a job that has ended."`
+	Retry    retryVerb    `cmd:"" help:"Do a job again, in a new session."`
+	Recover  recoverVerb  `cmd:"" help:"Resume a job that died, timed out or was interrupted."`
+	Gc       gcVerb       `cmd:"" help:"Remove the records of old jobs."`
+	Doctor   doctorVerb   `cmd:"" help:"Look for what is wrong, and say what to do."`
+	Notify   notifyVerb   `cmd:"" help:"Tell what has ended since you last asked."`
+	Watch    watchVerb    `cmd:"" help:"Watch jobs in a live table."`
+
+	Help    bool `short:"h" help:"Print this help."`
+	Version bool `help:"Print the version."`
+}
+
+// A verb carries out what the words of a call mean; its result is the exit code.
+type verb interface{ run(*cli.App) int }
+
+func newParser(g *grammar, out io.Writer) (*kong.Kong, error) {
+	return kong.New(g, kong.Name("oc-job"), kong.Description(description), kong.NoDefaultHelp(),
+		kong.Writers(out, out), kong.Exit(func(int) {}), kong.ExplicitGroups(groups()),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110, NoExpandSubcommands: true}))
+}
+
+func groups() (list []kong.Group) {
+	for _, g := range call.Groups {
+		list = append(list, kong.Group{Key: g.Key, Title: g.Title})
+	}
+	return list
+}
+
+// parse reads the words. An error is one clear sentence.
+func parse(args []string) (verb, error) {
+	for i, arg := range args {
+		if !utf8.ValidString(arg) {
+			return nil, fmt.Errorf("argument %d is not UTF-8; convert it first", i+1)
+		}
+	}
+	var g grammar
+	p, err := newParser(&g, io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	ctx, err := p.Parse(args)
+	if err != nil {
+		return nil, cli.Clear(err)
+	}
+	if g.Help || g.Version {
+		return nil, errors.New("--help and --version stand alone; leave the value out")
+	}
+	v, ok := ctx.Selected().Target.Addr().Interface().(verb)
+	if !ok {
+		return nil, fmt.Errorf("%s cannot be run", ctx.Command())
+	}
+	return v, nil
+}
+
+// help prints the help of the verb that the words name, else of the whole command.
+func help(w io.Writer, args []string) error {
+	var g grammar
+	p, err := newParser(&g, w)
+	if err != nil {
+		return err
+	}
+	ctx, err := kong.Trace(p, args)
+	if err != nil || ctx.Selected() == nil {
+		if ctx, err = kong.Trace(p, nil); err != nil {
+			return err
+		}
+		defer io.WriteString(w, examples)
+	}
+	return ctx.PrintUsage(false)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"opencode-delegate/internal/cli"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/journal"
+	"opencode-delegate/internal/record"
+)
+
+type logsVerb struct {
+	ID     string `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
+	Follow bool   `short:"f" help:"Go on until the job has ended."`
+	Raw    bool   `help:"The events as they are, a JSON object a line."`
+}
+
+func (v *logsVerb) run(a *cli.App) int {
+	store, err := a.Store()
+	if err != nil {
+		return refuse(a, err)
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	j, _, err := target(ctx, a, store, v.ID)
+	if err != nil {
+		return refuse(a, err)
+	}
+	log := journal.Log{Path: store.Record(j.ID).File(record.Events), Raw: v.Raw, Zone: time.Local}
+	if v.Follow {
+		ended := make(chan struct{})
+		go func() {
+			if _, err := store.Wait(ctx, j.ID); err == nil {
+				close(ended)
+			}
+		}()
+		err = log.Follow(ctx, a.Stdout, ended)
+	} else {
+		err = log.Print(ctx, a.Stdout, !j.Live())
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, fs.ErrNotExist):
+		a.Say("job %s has no log yet: it is %s", j.ID, j.State.State)
+		return 0
+	case ctx.Err() != nil:
+		return refuse(a, context.Cause(ctx))
+	}
+	return refuse(a, fault.New(fault.RunFailed, "job %s: %w", j.ID, err))
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/cli"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/job"
+)
+
+type waitVerb struct {
+	IDs      []string  `arg:"" optional:"" name:"id" help:"The jobs (default: your newest of this repository)."`
+	Any      bool      `help:"Return when the first of them has ended."`
+	All      bool      `help:"Return when all of them have ended (this is the default)."`
+	Timeout  call.Once `placeholder:"TIME" help:"Return after this time with exit 17, and leave the jobs alone: 110s, 10m, 2h, 1d (default: no limit)."`
+	Progress bool      `help:"Print what changes, a line each, on stderr."`
+}
+
+func (v *waitVerb) run(a *cli.App) int {
+	if v.Any && v.All {
+		return a.Refuse(fault.New(fault.Usage, "--any and --all exclude each other; give one of them"))
+	}
+	var timeout time.Duration
+	if v.Timeout.Set {
+		var err error
+		if timeout, err = call.Days(v.Timeout.Text); err != nil {
+			return a.Refuse(fault.New(fault.Usage, "flag --timeout: %w", err))
+		}
+	}
+	store, err := a.Store()
+	if err != nil {
+		return a.Refuse(fault.Of(err))
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	jobs, err := targets(ctx, a, store, v.IDs)
+	if err != nil {
+		return a.Refuse(fault.Of(err))
+	}
+	if v.Timeout.Set {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	if v.Progress {
+		var ids []string
+		for _, j := range jobs {
+			ids = append(ids, j.ID)
+		}
+		quiet := tellProgress(ctx, a, store, ids)
+		defer quiet()
+	}
+	ended, err := await(ctx, store, jobs, v.Any)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return a.Refuse(fault.Of(err))
+	}
+	return v.answer(a, store, ended, err == nil)
+}
+
+// await waits for all of the jobs, or for the first of them to end. What comes back is in the order of the jobs; with first it is that one
+// alone, but for an error.
+func await(ctx context.Context, store *job.Store, jobs []job.View, first bool) ([]job.View, error) {
+	type end struct {
+		at  int
+		v   job.View
+		err error
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ends := make(chan end, len(jobs))
+	for i, j := range jobs {
+		if j.State.State.Terminal() { // of several that have ended before, the first in the order of the words
+			if first {
+				return []job.View{j}, nil
+			}
+			ends <- end{i, j, nil}
+			continue
+		}
+		go func() {
+			v, err := store.Wait(ctx, j.ID)
+			if err != nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			ends <- end{i, v, err}
+		}()
+	}
+	var failed error
+	for range jobs {
+		e := <-ends
+		if e.v.ID != "" {
+			jobs[e.at] = e.v
+		}
+		if e.err == nil && first {
+			return []job.View{e.v}, nil
+		}
+		if e.err != nil && failed == nil {
+			failed = e.err
+		}
+	}
+	return jobs, failed
+}
+
+// answer prints a line for each job and returns the exit code: of one job its own, of several that of the first which did not succeed.
+// Jobs that have not ended make it 17, unless one that has ended did not succeed.
+func (v *waitVerb) answer(a *cli.App, store *job.Store, jobs []job.View, complete bool) int {
+	exit := 0
+	for _, j := range jobs {
+		status, code := statusOf(j)
+		if _, err := fmt.Fprintln(a.Stdout, j.ID, j.State.State, status); err != nil {
+			return a.Refuse(fault.New(fault.RunFailed, "stdout: %w", err))
+		}
+		if exit == 0 {
+			exit = code
+		}
+	}
+	if !complete {
+		exit = fault.JobRunning.Exit()
+	}
+	if len(jobs) == 1 {
+		return a.Signal(signalOf(store, jobs[0]), "")
+	}
+	return exit
+}
+
+// statusOf is the status word of a job as it is, and its exit code.
+func statusOf(j job.View) (fault.Kind, int) {
+	switch {
+	case j.Live():
+		return fault.JobRunning, fault.JobRunning.Exit()
+	case j.State.State == job.Unreadable:
+		return fault.JobLost, fault.JobLost.Exit()
+	}
+	return j.Status, j.Status.Exit()
+}
+
+// signalOf is the signal line of one job as it is.
+func signalOf(store *job.Store, j job.View) cli.Signal {
+	res, err := store.Result(j)
+	if err != nil {
+		return jobSignal(store, j, fault.Of(err))
+	}
+	return cli.Of(res)
+}
+
+// progressEvery is how often the progress of a job is looked at.
+const progressEvery = 500 * time.Millisecond
+
+// tellProgress says what changes on stderr, until the returned function is called.
+func tellProgress(ctx context.Context, a *cli.App, store *job.Store, ids []string) (quiet func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		said := map[string]string{}
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			for _, id := range ids {
+				if line := progressLine(ctx, store, id); line != "" && line != said[id] {
+					said[id] = line
+					a.Say("%s %s", id, line)
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// progressLine is what a job is doing, in a line without its id.
+func progressLine(ctx context.Context, store *job.Store, id string) string {
+	v, err := store.Look(ctx, id)
+	if err != nil {
+		return ""
+	}
+	line := string(v.State.State)
+	p, ok := store.ReadProgress(id)
+	if v.State.State != job.Running || !ok {
+		return line
+	}
+	line += fmt.Sprintf(" step %d", p.Step)
+	if p.Tool != "" {
+		line += " " + p.Tool + " " + p.Target
+	}
+	if p.Retry != nil {
+		line += " waiting: " + p.Retry.Reason
+	}
+	return line
+}

@@ -1,0 +1,38 @@
+package call
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/permission"
+)
+
+// FlagsOf are the words that mean a request again. A request that comes from the disk goes through them, so that it is checked
+// as a caller's words are. The session is left out: whoever goes on in one says so.
+func FlagsOf(req delegate.Request) Flags {
+	f := Flags{
+		File: req.Files, Dir: text(req.Dir), Model: text(req.Model), Variant: text(req.Variant), Agent: text(req.Agent),
+		Title: text(req.Title), Opencode: text(req.Opencode), KeepEnv: req.KeepEnv,
+		Profile: text(req.Profile), AllowWrite: req.AllowWrite, AllowRead: req.AllowRead, AllowNoChanges: req.AllowNoChanges,
+		AllowGitConfig: req.AllowGitConfig, NoSandbox: req.NoSandbox, TrustProject: req.TrustProject,
+		Digest:  req.Digest,
+		Timeout: duration(req.Timeout), IdleTimeout: duration(req.Idle), RetryLimit: duration(req.RetryLimit), Grace: duration(req.Grace),
+		MaxCost:   text(strconv.FormatFloat(req.MaxCost, 'f', -1, 64)),
+		MaxTokens: text(strconv.FormatInt(req.MaxTokens, 10)),
+	}
+	if req.DigestLimit > 0 {
+		f.DigestLimit = text(strconv.Itoa(req.DigestLimit))
+	}
+	if p, err := permission.Parse(req.Profile); err == nil {
+		f.Write = p.Writes()
+	}
+	return f
+}
+
+func text(s string) Once { return Once{Text: s, Set: s != ""} }
+
+func duration(d delegate.Duration) Once {
+	return text(fmt.Sprintf("%ds", int64(time.Duration(d)/time.Second)))
+}

@@ -1,0 +1,35 @@
+package delegate
+
+import (
+	"os"
+	"time"
+
+	"opencode-delegate/internal/digest"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/sandbox"
+)
+
+// Remains are what was saved of a run that nobody judged.
+type Remains struct {
+	Text     string // what the worker had said in the end, at most TextLimit bytes
+	Session  string
+	Usage    *Usage
+	Commands Commands
+}
+
+// Unjudged is the result of a job that has no run to judge: it was refused or cancelled before one began, or whoever ran it died.
+// It claims nothing but the fault.
+func Unjudged(req Request, job Job, f *fault.Error, started, ended time.Time, left Remains) Result {
+	r := &run{plan: &Plan{Request: req, cage: cage{request: req, support: sandbox.Detect(os.Getenv)}}, job: job, digestSource: digest.FromNobody, worst: f, started: started}
+	r.res = r.plan.blank(job, started)
+	if left.Session != "" {
+		r.res.Session = &left.Session
+	}
+	r.res.Changes.Reason = "the tree was not compared"
+	r.res.Usage, r.res.Commands = left.Usage, left.Commands
+	if r.res.Text, r.res.TextBytes = left.Text, int64(len(left.Text)); left.Text != "" && req.Digest {
+		r.digest, r.digestSource = digest.Digest{Text: digest.Abridge(left.Text, left.Text, int64(len(left.Text)))}, digest.Extracted
+	}
+	r.conclude(ended)
+	return r.res
+}

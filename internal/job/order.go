@@ -1,0 +1,86 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/repocode"
+)
+
+// An Order is a job that is to be.
+type Order struct {
+	Request delegate.Request
+	Prompt  string
+	Launch  *Launch // nil: the caller is the supervisor, and waits
+
+	Name       string
+	After      []string // full ids
+	RetryOf    string
+	ContinueOf string
+	Reuse      bool // a live job with the same prompt, directory, model and grant is as good
+}
+
+// taskLimit is the number of code points of a prompt that state.json shows.
+const taskLimit = 200
+
+// Repository names the place whose jobs belong together: the git common directory of dir, else dir itself.
+func Repository(dir string) string {
+	if _, common, _, ok := repocode.Dirs(dir); ok && common != "" {
+		return common
+	}
+	return dir
+}
+
+// state is the first state.json of the job.
+func (o Order) state() State {
+	req := o.Request
+	sum := sha256.Sum256([]byte(o.Prompt))
+	st := State{
+		Schema: Schema, Name: o.Name, State: Queued, Caller: req.Caller, Background: o.Launch != nil,
+		Dir: req.Dir, Repo: Repository(req.Dir), Session: req.Session,
+		Tier: req.Tier, Model: req.Model, Profile: req.Profile, Task: plain.Line(o.Prompt, taskLimit), Prompt: hex.EncodeToString(sum[:]),
+		After: o.After, RetryOf: o.RetryOf, ContinueOf: o.ContinueOf,
+	}
+	if o.Launch != nil {
+		st.MaxJobs, st.MaxPerModel = o.Launch.MaxJobs, o.Launch.MaxPerModel
+	}
+	if len(o.After) > 0 {
+		st.State = Waiting
+	}
+	if req.Fork {
+		st.Session = "" // the copy has an id of its own
+	}
+	return st
+}
+
+// exclusive reports whether the order can be refused because of another job that lives.
+func (o Order) exclusive() bool { return o.Reuse || o.Request.Session != "" && !o.Request.Fork }
+
+// twin is a live job that makes this order unnecessary, if the order wants one.
+func (o Order) twin(live []View) (State, bool) {
+	want := o.state()
+	for _, v := range live {
+		if o.Reuse && v.Prompt == want.Prompt && v.Dir == want.Dir && v.Profile == want.Profile && (v.Model == want.Model || v.Requested == want.Model) {
+			return v.State, true
+		}
+	}
+	return State{}, false
+}
+
+// rival refuses an order whose session another job works in at this moment: two opencode on one session spoil it.
+func (o Order) rival(live []View) error {
+	if o.Request.Session == "" || o.Request.Fork {
+		return nil
+	}
+	for _, v := range live {
+		if v.Session == o.Request.Session {
+			return fault.New(fault.JobRunning, "job %s still works in session %s", v.ID, v.Session).
+				With(fmt.Sprintf("wait for it (oc-job wait %s), cancel it, or go on in a copy with --fork", v.ID))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/record"
+)
+
+// Run carries out a prepared delegation in this process, under a record of its own whose lease it holds meanwhile. It counts
+// against the limits of background jobs and never waits for its turn.
+//
+// The result stands whatever happens to the record; an error tells that the record is missing or not complete. A
+// fault USAGE or JOB_RUNNING among it means that nothing was started. A result that is USAGE, NOT_FOUND or OPENCODE_MISSING has no record.
+func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt string, watch func(delegate.Progress)) (delegate.Result, error) {
+	now := plan.Now()
+	j, _, err := s.create(ctx, Order{Request: plan.Request, Prompt: prompt}, now)
+	if err != nil {
+		return delegate.Result{}, err
+	}
+	ctx, stop := j.heed(ctx)
+	defer stop()
+	j.keep(func(st *State) { st.State, st.StartedAt = Running, &now })
+	res, eerr := j.carryOut(ctx, plan, prompt, watch)
+	switch res.Status {
+	case fault.Usage, fault.NotFound, fault.OpencodeMissing:
+		// Only opencode itself could tell: a session that it has lost, a program that has gone meanwhile. Nothing was delegated.
+		j.discard()
+		res.ID, res.Record = "", ""
+		return res, nil
+	}
+	return res, errors.Join(eerr, j.finish(res))
+}
+
+// carryOut runs the plan and keeps the record informed of what goes on.
+func (j *Job) carryOut(ctx context.Context, plan *delegate.Plan, prompt string, watch func(delegate.Progress)) (delegate.Result, error) {
+	p := progressFile{record: j.Record, began: time.Now()}
+	res, err := plan.Run(ctx, prompt, delegate.Job{
+		ID:     j.state.ID,
+		Record: j.Record,
+		// The session is written down as soon as it has a name: whoever finds the record of a killed run can go on in it.
+		Session: func(id string) {
+			if id != j.State().Session {
+				j.keep(func(st *State) { st.Session = id })
+			}
+		},
+		Watch: func(now delegate.Progress) {
+			p.write(now)
+			watch(now)
+		},
+	})
+	p.last()
+	return res, err
+}
+
+// progressEvery is how often progress.json is written at most; a run that is over sooner writes none.
+const progressEvery = 250 * time.Millisecond
+
+// A progressFile is progress.json. It is for a person who waits: what cannot be written is left out.
+type progressFile struct {
+	record record.Dir
+
+	mu    sync.Mutex
+	began time.Time // of the time in which nothing is written
+	next  *delegate.Progress
+	timer *time.Timer
+	over  bool
+}
+
+// write keeps the newest value and writes it, at once or when it is time.
+func (p *progressFile) write(now delegate.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next = &now
+	if p.timer == nil && !p.over {
+		p.timer = time.AfterFunc(time.Until(p.began.Add(progressEvery)), p.flush)
+	}
+}
+
+func (p *progressFile) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = nil
+	if p.next == nil || p.over {
+		return
+	}
+	_ = p.record.WriteJSON(record.Progress, p.next)
+	p.next, p.began = nil, time.Now()
+}
+
+// last ends the writing: the result says the rest.
+func (p *progressFile) last() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// ReadProgress is what a run was doing when it last said so; false = nothing is known.
+func (s *Store) ReadProgress(id string) (delegate.Progress, bool) {
+	var p delegate.Progress
+	data, err := record.Read(s.Record(id).File(record.Progress), 64<<10)
+	return p, err == nil && json.Unmarshal(data, &p) == nil
+}

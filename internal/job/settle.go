@@ -1,0 +1,202 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/journal"
+	"opencode-delegate/internal/lock"
+	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/record"
+)
+
+// resultLimit bounds what is read of a result.json; its text has at most 256 KiB, its list of files is the longest part.
+const resultLimit = 64 << 20
+
+// orphanGrace is the time between TERM and KILL for what a dead supervisor has left: nobody reads their output any more.
+const orphanGrace = time.Second
+
+// ReadResult is the result of a job that has ended.
+func (s *Store) ReadResult(id string) (delegate.Result, error) {
+	data, err := record.Read(s.Record(id).File(record.Result), resultLimit)
+	if err != nil {
+		return delegate.Result{}, err
+	}
+	var res delegate.Result
+	if err := json.Unmarshal(data, &res); err != nil {
+		return res, fmt.Errorf("result.json is damaged: %w", err)
+	}
+	switch {
+	case res.Schema < 1 || res.Schema > Schema:
+		return res, fmt.Errorf("result.json has schema %d, and this version knows %d", res.Schema, Schema)
+	case res.ID != id:
+		return res, errors.New("result.json is that of another job")
+	case res.Status == "":
+		return res, errors.New("result.json has no status")
+	}
+	res.Record, res.Exit = s.dir(id), res.Status.Exit()
+	return res, nil
+}
+
+// settle decides about a job that has no terminal state and whose lease nobody holds.
+//
+//	record.lock held   somebody starts it or decides about it: it is what its state says
+//	result.json whole  its supervisor died on the last step: the result stands
+//	marked             cancelled
+//	else               lost
+//
+// What cannot be written down, since the disk is full or read-only, is decided all the same, for this reader.
+func (s *Store) settle(ctx context.Context, id string) (State, error) {
+	rec := s.Record(id)
+	guard, err := lock.Try(rec.File(record.Lock))
+	if errors.Is(err, lock.ErrHeld) {
+		st, err := readState(rec.Path(), id)
+		return st, err
+	}
+	if err == nil {
+		defer guard.Release()
+	}
+	st, err := readState(rec.Path(), id)
+	if errors.Is(err, fs.ErrNotExist) {
+		st, err = s.stillborn(id)
+	}
+	if err != nil || st.State.Terminal() {
+		return st, err
+	}
+	if held, err := lock.Held(rec.File(record.Lease)); err != nil || held {
+		return st, nil
+	}
+	proc.Sweep(ctx, id, orphanGrace)
+	res, err := s.ReadResult(id)
+	if err != nil {
+		res = s.remains(st)
+		if guard != nil {
+			_ = rec.WriteLast(record.Result, res)
+		}
+	}
+	if held, err := lock.Held(rec.File(record.Lease)); err != nil || held {
+		return st, nil // its supervisor has come after all, while this process was stopped
+	}
+	st.end(res)
+	os.RemoveAll(rec.File(record.Tmp))
+	if guard != nil && rec.WriteLast(record.State, st) == nil {
+		s.deactivate(id)
+	}
+	return st, nil
+}
+
+// stillborn is the state of a record whose creation was cut off.
+func (s *Store) stillborn(id string) (State, error) {
+	made, err := birthOf(id)
+	if err != nil {
+		return State{}, err
+	}
+	if !exists(s.dir(id)) {
+		return State{}, fs.ErrNotExist
+	}
+	return State{Schema: Schema, ID: id, State: Queued, CreatedAt: made}, nil
+}
+
+// remains is the result of a job whose supervisor died: what it had written down, and why there is no more.
+func (s *Store) remains(st State) delegate.Result {
+	rec := s.Record(st.ID)
+	left := journal.Salvage(rec.File(record.Events))
+	f := fault.New(fault.JobLost, "the supervisor of job %s died", st.ID)
+	switch {
+	case exists(rec.File(record.Cancel)):
+		f = fault.New(fault.Cancelled, "cancelled by request")
+	case st.Supervisor != nil && st.Supervisor.Boot != proc.Boot():
+		f.Reason = "the machine was restarted while job " + st.ID + " was " + string(st.State)
+	case st.StartedAt == nil:
+		f.Reason += " before its run began"
+	}
+	if f.Kind == fault.JobLost {
+		f.Hints = append(f.Hints, lostHint(st, left))
+	}
+	began := st.CreatedAt
+	if st.StartedAt != nil {
+		began = *st.StartedAt
+	}
+	// A request that cannot be read leaves the result without what only it says.
+	req, _ := s.ReadRequest(st.ID)
+	req.Model, req.Dir = st.Model, st.Dir
+	if req.Tier == "" {
+		req.Tier = st.Tier
+	}
+	if left.Session == "" {
+		left.Session = st.Session
+	}
+	return delegate.Unjudged(req, delegate.Job{ID: st.ID, Record: rec}, f, began, lastSign(rec, began), left)
+}
+
+func lostHint(st State, left delegate.Remains) string {
+	if st.Session != "" || left.Session != "" {
+		return "oc-job recover " + st.ID + " goes on in its session; oc-job retry " + st.ID + " begins again"
+	}
+	return "oc-job retry " + st.ID + " begins again"
+}
+
+// lastSign is when the record was last written to: about when its supervisor died.
+func lastSign(rec record.Dir, began time.Time) time.Time {
+	last := began
+	for _, name := range []string{record.Events, record.Stderr, record.State, record.Progress} {
+		if fi, err := os.Stat(rec.File(name)); err == nil && fi.ModTime().After(last) {
+			last = fi.ModTime()
+		}
+	}
+	return last
+}
+
+// requestLimit bounds what is read of a request.json.
+const requestLimit = 1 << 20
+
+// ReadRequest is what a job was asked to do.
+func (s *Store) ReadRequest(id string) (delegate.Request, error) {
+	data, err := record.Read(s.Record(id).File(record.Request), requestLimit)
+	if err != nil {
+		return delegate.Request{}, err
+	}
+	var req delegate.Request
+	if err := json.Unmarshal(data, &req); err != nil {
+		return req, fmt.Errorf("request.json is damaged: %w", err)
+	}
+	if req.Schema < 1 || req.Schema > Schema {
+		return req, fmt.Errorf("request.json has schema %d, and this version knows %d", req.Schema, Schema)
+	}
+	return req, nil
+}
+
+// Result is what a job came to. A job that has not ended is a fault JOB_RUNNING; one whose result cannot be read is JOB_LOST, with
+// where the rest of it lies.
+func (s *Store) Result(v View) (delegate.Result, error) {
+	if v.Live() {
+		return delegate.Result{}, running(v.State)
+	}
+	res, err := s.ReadResult(v.ID)
+	if err != nil {
+		f := fault.New(fault.JobLost, "job %s has no result that can be read: %w", v.ID, bare(err))
+		if v.State.State == Unreadable {
+			f = fault.New(fault.JobLost, "job %s cannot be read: %s", v.ID, v.Problem)
+		}
+		return res, f.With("what there is lies in " + s.dir(v.ID))
+	}
+	res.SessionDead = v.Dead
+	return res, nil
+}
+
+// ReadPrompt is the task of a job, exactly as it was given.
+func (s *Store) ReadPrompt(id string) (string, error) {
+	data, err := record.Read(s.Record(id).File(record.Prompt), call.PromptLimit+4<<10)
+	if err != nil {
+		return "", fault.New(fault.JobLost, "the task of job %s cannot be read: %w", id, bare(err))
+	}
+	return string(data), nil
+}

@@ -1,0 +1,153 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/lock"
+)
+
+// A View is what a reader knows of a job. Its state is the truth of that moment: who reads it has decided about a job whose supervisor
+// died.
+type View struct {
+	State
+	Problem string // why the record cannot be read: State is Unreadable then and knows little but the id
+}
+
+// birth is how long a record may be without a state.json: whoever creates it needs milliseconds.
+const birth = 10 * time.Second
+
+// Look returns a job by its full id. A job that nobody has heard of is a fault NOT_FOUND; a record that cannot be read is a
+// View that says so.
+func (s *Store) Look(ctx context.Context, id string) (View, error) {
+	if err := CheckID(id); err != nil {
+		return View{}, fault.New(fault.NotFound, "%w", err)
+	}
+	v, ok, err := s.view(ctx, id)
+	if err == nil && !ok {
+		err = unknown(id)
+	}
+	return v, err
+}
+
+func unknown(word string) *fault.Error {
+	return fault.New(fault.NotFound, "no job %.80q", word).With("oc-job list --all lists the jobs")
+}
+
+// view reads a record and decides about it. false: there is none, or none yet.
+func (s *Store) view(ctx context.Context, id string) (View, bool, error) {
+	if fi, err := os.Lstat(s.dir(id)); errors.Is(err, fs.ErrNotExist) {
+		return View{}, false, nil
+	} else if err != nil {
+		return View{}, false, stateError(s.root, err)
+	} else if !fi.IsDir() || !ownedByUs(fi) {
+		return unreadable(id, errors.New("it is not a directory of your own")), true, nil
+	}
+	st, err := readState(s.dir(id), id)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if made, err := birthOf(id); err == nil && time.Since(made) < birth {
+			return View{}, false, nil
+		}
+	case err != nil:
+		return unreadable(id, err), true, nil
+	case st.State.Terminal():
+		return View{State: st}, true, nil
+	default:
+		if held, err := lock.Held(s.lease(id)); err != nil || held {
+			return View{State: st}, true, nil
+		}
+	}
+	st, err = s.settle(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return View{}, false, nil // gc was here
+	}
+	if err != nil {
+		return unreadable(id, err), true, nil
+	}
+	return View{State: st}, true, nil
+}
+
+func unreadable(id string, err error) View {
+	v := View{State: State{ID: id, State: Unreadable}, Problem: err.Error()}
+	v.CreatedAt, _ = birthOf(id)
+	return v
+}
+
+// birthOf is the time that an id tells.
+func birthOf(id string) (time.Time, error) {
+	if err := CheckID(id); err != nil {
+		return time.Time{}, err
+	}
+	t, err := time.Parse("20060102-150405", id[:15])
+	if err != nil {
+		return t, fmt.Errorf("id %s: %w", id, err)
+	}
+	return t, nil
+}
+
+// List returns the jobs that match, newest first. Match sees the state as it is on the disk, before anything is decided about it.
+func (s *Store) List(ctx context.Context, match func(View) bool) ([]View, error) {
+	ids, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	return s.views(ctx, ids, match)
+}
+
+// Live returns the jobs that have not ended, newest first. It reads no others.
+func (s *Store) Live(ctx context.Context) ([]View, error) {
+	ids, err := s.ids(activeDir)
+	if err != nil {
+		return nil, err
+	}
+	return s.views(ctx, ids, func(v View) bool {
+		if v.State.State.Terminal() && v.State.State != Unreadable {
+			s.deactivate(v.ID) // its supervisor died between the two
+		}
+		return v.Live()
+	})
+}
+
+// views reads records in parallel: it is the disk and the kernel that are waited for.
+func (s *Store) views(ctx context.Context, ids []string, match func(View) bool) ([]View, error) {
+	found := make([][]View, min(runtime.NumCPU(), 8))
+	errs := make([]error, len(found))
+	var wg sync.WaitGroup
+	for w := range found {
+		wg.Go(func() {
+			for i := w; i < len(ids); i += len(found) {
+				v, ok, err := s.view(ctx, ids[i])
+				if err != nil {
+					errs[w] = err
+					return
+				}
+				if ok && match(v) {
+					found[w] = append(found[w], v)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	all := slices.Concat(found...)
+	slices.SortFunc(all, func(a, b View) int { return -compare(a.ID, b.ID) })
+	return all, errors.Join(errs...)
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,27 @@
+//go:build linux || darwin
+
+package proc
+
+import (
+	"os"
+	"syscall"
+)
+
+// Self is the identity of this process.
+func Self() ID {
+	e, _ := look(os.Getpid())
+	return ID{PID: os.Getpid(), Start: e.start, Boot: Boot()}
+}
+
+// Lives reports whether the process is there and no zombie.
+func (id ID) Lives() bool {
+	return id.Start != 0 && id.Boot == Boot() && identity{id.PID, id.Start}.lives()
+}
+
+// Kill ends this process, and never another one that has got its pid since.
+func (id ID) Kill() error {
+	if !id.Lives() {
+		return os.ErrProcessDone
+	}
+	return identity{id.PID, id.Start}.signal(syscall.SIGKILL)
+}
