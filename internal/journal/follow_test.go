@@ -1,0 +1,367 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// checkRaw: raw lines act on no terminal, and what was JSON has the same value.
+func checkRaw(t *testing.T, text []byte) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := copyRaw(&b, bytes.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	got := b.Bytes()
+	if !utf8.Valid(got) || bytes.ContainsFunc(got, forbidden) {
+		t.Errorf("raw %q became %q", text, got)
+	}
+	if bytes.Count(got, []byte("\n")) != bytes.Count(text, []byte("\n"))+min(1, len(text)-bytes.LastIndexByte(text, '\n')-1) {
+		t.Errorf("raw %q has other lines: %q", text, got)
+	}
+	lines := bytes.Split(got, []byte("\n"))
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		var want, have any
+		if json.Unmarshal(line, &want) == nil && (json.Unmarshal(lines[i], &have) != nil || !reflect.DeepEqual(want, have)) {
+			t.Errorf("raw %q became %q", line, lines[i])
+		}
+	}
+}
+
+func TestRaw(t *testing.T) {
+	for in, want := range map[string]string{
+		"{\"a\":\"\x7f\u202e\u009bé\"}\r\n\n": "{\"a\":\"\\u007f\\u202e\\u009bé\"} \n\n",
+		"no \x1b[31mJSON\x00\xff\x9b":         "no \\u001b[31mJSON\\u0000\ufffd\ufffd\n",
+		"\t{}\n":                              "\t{}\n",
+		"":                                    "",
+		"\xe2\x82":                            "\ufffd\ufffd\n",
+	} {
+		var b bytes.Buffer
+		path := filepath.Join(t.TempDir(), "e")
+		os.WriteFile(path, []byte(in), 0o600)
+		if err := (Log{Path: path, Raw: true}).Print(t.Context(), &b, true); err != nil || b.String() != want {
+			t.Errorf("%q: %q, want %q, %v", in, b.String(), want, err)
+		}
+		checkRaw(t, []byte(in))
+	}
+	// Code points across pieces, in a line that is longer than any of them.
+	checkRaw(t, []byte(strings.Repeat("\u202e日é\u009b", 1<<17)+"\n"))
+}
+
+func TestPrintLeavesHalfALine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	text := textAt(`"a"`) + strings.TrimSuffix(textAt(`"`+strings.Repeat("b", 1<<20)+`"`), "\n")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range []bool{false, true} {
+		for _, ended := range []bool{false, true} {
+			var b bytes.Buffer
+			if err := (Log{Path: path, Raw: raw}).Print(t.Context(), &b, ended); err != nil || strings.Contains(b.String(), "bbb") != ended || !strings.HasSuffix(b.String(), "\n") {
+				t.Errorf("raw %v, ended %v: %d bytes, %v", raw, ended, b.Len(), err)
+			}
+		}
+	}
+}
+
+func TestWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	l := Log{Path: filepath.Join(dir, "events.jsonl")}
+	if err := l.Print(t.Context(), &bytes.Buffer{}, true); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	if err := os.Symlink("/etc/hostname", l.Path); err != nil {
+		t.Skip(err)
+	}
+	if err := l.Print(t.Context(), &bytes.Buffer{}, true); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("a link: %v", err)
+	}
+	if err := l.Follow(t.Context(), &bytes.Buffer{}, nil); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("a link is followed: %v", err)
+	}
+	if left := Salvage(l.Path); left.Text != "" {
+		t.Errorf("a link gives %+v", left)
+	}
+}
+
+// A reader sees what a follower has written so far.
+type reader struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (r *reader) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.b.Write(p)
+}
+
+func (r *reader) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.b.String()
+}
+
+// sees waits until a text is there.
+func (r *reader) sees(t *testing.T, text string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(r.String(), text); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no %q in %q", text, r.String())
+		}
+	}
+}
+
+// A following is a follower under way.
+type following struct {
+	reader
+	path  string
+	ended chan struct{}
+	err   chan error
+}
+
+func follow(t *testing.T, ctx context.Context, raw bool) *following {
+	t.Helper()
+	f := &following{path: filepath.Join(t.TempDir(), "events.jsonl"), ended: make(chan struct{}), err: make(chan error, 1)}
+	go func() { f.err <- Log{Path: f.path, Raw: raw}.Follow(ctx, f, f.ended) }()
+	return f
+}
+
+func (f *following) end(t *testing.T) {
+	t.Helper()
+	close(f.ended)
+	f.returns(t, nil)
+}
+
+func (f *following) returns(t *testing.T, want error) {
+	t.Helper()
+	select {
+	case err := <-f.err:
+		if !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("ended with %v, want %v", err, want)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("did not end")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	f := follow(t, t.Context(), false)
+	time.Sleep(2 * pollEvery) // it is not there yet
+	write(t, f.path, textAt(`"one"`))
+	f.sees(t, "says: one\n")
+	half := textAt(`"two"`)
+	write(t, f.path, half[:40])
+	time.Sleep(2 * pollEvery)
+	if s := f.String(); strings.Contains(s, "two") || strings.Contains(s, "|") {
+		t.Errorf("half a line was shown: %q", s)
+	}
+	write(t, f.path, half[40:])
+	f.sees(t, "says: two\n")
+	write(t, f.path, textAt(`"three"`)+`{"type":"te`)
+	f.sees(t, "says: three\n")
+	f.end(t)
+	if s := f.String(); !strings.HasSuffix(s, "says: three\n--:--:-- | {\"type\":\"te\n") {
+		t.Errorf("the last line: %q", s)
+	}
+}
+
+func TestFollowThroughRotation(t *testing.T) {
+	t.Parallel()
+	f := follow(t, t.Context(), false)
+	write(t, f.path, textAt(`"one"`))
+	f.sees(t, "one")
+	// The writer still has the old file for a while.
+	if err := os.Rename(f.path, f.path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f.path+".1", textAt(`"two"`))
+	f.sees(t, "two")
+	write(t, f.path+".1", textAt(`"three"`)+"half")
+	write(t, f.path, textAt(`"four"`))
+	f.sees(t, "four")
+	if s := f.String(); !strings.Contains(s, "three\n--:--:-- | half\n") {
+		t.Errorf("the rest of the old file: %q", s)
+	}
+	// Cut to nothing, in the middle of a line.
+	write(t, f.path, "and half a line")
+	time.Sleep(2 * pollEvery)
+	if err := os.Truncate(f.path, 0); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f.path, textAt(`"5"`))
+	f.sees(t, "says: 5\n")
+	if err := os.Remove(f.path); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * pollEvery)
+	write(t, f.path, textAt(`"six"`))
+	f.sees(t, "six")
+	f.end(t)
+	if s := f.String(); strings.Count(s, "says: ") != 6 || strings.Contains(s, "and half") || strings.Count(s, "session ") != 1 {
+		t.Errorf("%q", s)
+	}
+}
+
+func TestFollowEnds(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	close(ended)
+	var b bytes.Buffer
+	l := Log{Path: filepath.Join(t.TempDir(), "events.jsonl")}
+	if err := l.Follow(t.Context(), &b, ended); err != nil || b.Len() != 0 {
+		t.Errorf("a job that never wrote: %v, %q", err, b.String())
+	}
+	write(t, l.Path, textAt(`"all"`))
+	if err := l.Follow(t.Context(), &b, ended); err != nil || !strings.HasSuffix(b.String(), "says: all\n") {
+		t.Errorf("a job that had ended: %v, %q", err, b.String())
+	}
+
+	why := errors.New("enough")
+	for _, there := range []bool{false, true} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		f := follow(t, ctx, false)
+		if there {
+			write(t, f.path, textAt(`"one"`)+"half")
+			f.sees(t, "one")
+		}
+		cancel(why)
+		f.returns(t, why)
+		if strings.Contains(f.String(), "half") {
+			t.Errorf("half a line was shown: %q", f.String())
+		}
+	}
+
+	full := errors.New("full")
+	write(t, l.Path, textAt(`"more"`))
+	if err := l.Follow(t.Context(), &short{err: full}, nil); !errors.Is(err, full) {
+		t.Errorf("a reader that has gone: %v", err)
+	}
+	if err := l.Print(t.Context(), &short{err: full}, true); !errors.Is(err, full) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a reader that has gone: %v", err)
+	}
+}
+
+// A writer appends in odd pieces, changes the file now and then, and the job ends while the follower reads: nothing is lost,
+// doubled or torn.
+func TestFollowRace(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []bool{false, true} {
+		f := follow(t, t.Context(), raw)
+		const lines = 3000
+		var file *os.File
+		for i := range lines {
+			if i%1000 == 0 {
+				if file != nil {
+					file.Close()
+					time.Sleep(2 * pollEvery) // a file that nobody saw is lost to any follower
+					os.Rename(f.path, f.path+fmt.Sprint(i))
+				}
+				var err error
+				if file, err = os.OpenFile(f.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			line := textAt(fmt.Sprintf(`"line %d é %s"`, i, strings.Repeat("x", i*i%5000)))
+			for len(line) > 0 {
+				n := min(len(line), 1+i*7919%997)
+				file.WriteString(line[:n])
+				line = line[n:]
+			}
+			if i%100 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		file.Close()
+		f.end(t)
+		got := f.String()
+		at := 0
+		for i := range lines {
+			want := fmt.Sprintf("line %d é %s", i, strings.Repeat("x", i*i%5000))
+			j := strings.Index(got[at:], want)
+			if j < 0 || j > 200 {
+				t.Fatalf("raw %v: line %d is not where it should be: %d", raw, i, j)
+			}
+			at += j + len(want)
+		}
+		if n := strings.Count(got, "line "); n != lines || strings.Contains(got, "|") {
+			t.Errorf("raw %v: %d lines", raw, n)
+		}
+	}
+}
+
+// TestLimitMemory: a line of 50 MB, whole or not, takes no 50 MB.
+func TestLimitMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteString(`{"type":"text","timestamp":1795967542750,"sessionID":"ses_1","part":{"type":"text","text":"`)
+	block := bytes.Repeat([]byte(`some words\n`), 1<<16)
+	size := 0
+	for size < 50<<20 {
+		n, _ := f.Write(block)
+		size += n
+	}
+	check := func(name string, ended bool, want int64) {
+		for _, raw := range []bool{false, true} {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			var n counter
+			if err := (Log{Path: path, Raw: raw}).Print(t.Context(), &n, ended); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			runtime.ReadMemStats(&after)
+			if int64(n) < want || want == 0 && n > 0 {
+				t.Errorf("%s, raw %v: %d bytes", name, raw, n)
+			}
+			if used := after.Sys - before.Sys; used > 8<<20 {
+				t.Errorf("%s, raw %v: takes %d KiB", name, raw, used>>10)
+			}
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		left := Salvage(path)
+		runtime.ReadMemStats(&after)
+		if used := after.Sys - before.Sys; used > 8<<20 || len(left.Text) > 256<<10 {
+			t.Errorf("%s: Salvage takes %d KiB, gives %d", name, used>>10, len(left.Text))
+		}
+	}
+	check("half", false, 0)
+	f.WriteString(`"}}` + "\n")
+	f.Close()
+	check("whole", false, int64(size))
+}
+
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
