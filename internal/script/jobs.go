@@ -48,7 +48,7 @@ func cmdJob(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("RECORD", filepath.Join(ts.Getenv("OC_DELEGATE_STATE"), "jobs", id))
 }
 
-// member PATH [VALUE] checks a member of the JSON on the last stdout: names and indexes joined by dots. Without a value it has to be
+// member PATH [VALUE] checks a member of the JSON on the last stdout: names, indexes and, for an array, len, joined by dots. Without a value it has to be
 // there and not null; with !, absent, null or another value.
 func cmdMember(ts *testscript.TestScript, neg bool, args []string) {
 	var v any
@@ -60,7 +60,7 @@ func cmdMember(ts *testscript.TestScript, neg bool, args []string) {
 		case map[string]any:
 			v = at[name]
 		case []any:
-			if name == "#" {
+			if name == "len" {
 				v = float64(len(at))
 				continue
 			}
@@ -163,7 +163,10 @@ func endJobs(state string) {
 func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
 	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}[args[0]]
 	for _, id := range args[1:] {
-		pid := supervisorOf(filepath.Join(ts.Getenv("OC_DELEGATE_STATE"), "jobs", id))
+		pid := 0 // which it writes down a moment after it has the lease
+		for deadline := time.Now().Add(2 * time.Second); pid == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			pid = supervisorOf(filepath.Join(ts.Getenv("OC_DELEGATE_STATE"), "jobs", id))
+		}
 		if pid < 2 {
 			ts.Fatalf("job %s has no supervisor", id)
 		}
