@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"opencode-delegate/internal/crashpoint"
@@ -21,7 +22,7 @@ var ErrHeld = errors.New("held by another process")
 // Try takes the lock of a path, which is made when it is missing, with mode 0600. It does not wait: a lock that is held is
 // ErrHeld. It checks with a second descriptor that the file system really locks: on one that only pretends, everybody would be alone.
 func Try(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := open(path, os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +47,14 @@ func Try(path string) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
+// open opens a lock file and nothing else: opening a pipe would wait for its other end, and a link may lead to somebody's file.
+func open(path string, flag int) (*os.File, error) {
+	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("lock %s: not a regular file", path)
+	}
+	return os.OpenFile(path, flag|syscall.O_NONBLOCK, 0o600)
+}
+
 // Take is Try that waits for the lock until the context is over; then the error is ErrHeld.
 func Take(ctx context.Context, path string) (*Lock, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
@@ -66,7 +75,7 @@ func (l *Lock) Release() { l.f.Close() }
 
 // Held reports whether some process holds the lock of a path, without taking it. A missing file is not held.
 func Held(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := open(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
@@ -80,7 +89,7 @@ func Held(path string) (bool, error) {
 // Free returns when nobody holds the lock of a path, at once when it is free or missing, and without asking again and again. An end
 // of the context is its error; a goroutine then goes on waiting, for as long as the lock is held or this process lives.
 func Free(ctx context.Context, path string) error {
-	f, err := os.Open(path)
+	f, err := open(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -12,8 +12,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"opencode-delegate/internal/atomicfile"
+	"opencode-delegate/internal/crashpoint"
 	"opencode-delegate/internal/redact"
 )
 
@@ -64,6 +66,7 @@ func (d Dir) Create(name string) (*os.File, error) {
 		f.Close()
 		return nil, err
 	}
+	crashpoint.Here("opened", f.Name())
 	return f, nil
 }
 
@@ -73,6 +76,7 @@ func (d Dir) MakeDir(name string) (string, error) {
 	if err := os.Mkdir(path, 0o700); err != nil && !os.IsExist(err) {
 		return "", err
 	}
+	crashpoint.Here("directory", path)
 	return path, os.Chmod(path, 0o700)
 }
 
@@ -100,9 +104,17 @@ func (d Dir) writeJSON(name string, v any, write func(string, []byte, os.FileMod
 	return write(d.File(name), append(d.set.JSON().Bytes(data), '\n'), 0o600)
 }
 
-// Read returns a file of at most limit bytes; a larger one is an error, since a record is untrusted input.
+// Read returns a regular file of at most limit bytes. A larger one is an error, and so is what is no file, since a record is
+// untrusted input: opening a pipe would wait for its other end, and a link may lead anywhere.
 func Read(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errIrregular}
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +128,8 @@ func Read(path string, limit int64) ([]byte, error) {
 	}
 	return data, nil
 }
+
+var errIrregular = errors.New("it is not a regular file")
 
 // keptLimit is how much of a kept file is kept: what git runs is short.
 const keptLimit = 4 << 20
