@@ -10,13 +10,13 @@ import (
 
 // inMounts runs a shell script in a mount namespace of its own, where it may mount what it likes.
 func inMounts(p *place, script string, args ...string) (stdout, stderr string) {
-	p.t.Helper()
+	p.T.Helper()
 	flags := "-m"
 	if os.Geteuid() != 0 {
 		flags = "-rm"
 	}
-	cmd := exec.Command("unshare", append([]string{flags, "sh", "-c", script, "sh", program(p.t)}, args...)...)
-	cmd.Dir, cmd.Env = p.project, p.env
+	cmd := exec.Command("unshare", append([]string{flags, "sh", "-c", script, "sh", program(p.T)}, args...)...)
+	cmd.Dir, cmd.Env = p.Project, p.Env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Run() // the signal line tells

@@ -35,7 +35,7 @@ func TestInterruptWhileReading(t *testing.T) {
 	if s := signalOf(t, stderr.String()); s["status"] != "INTERRUPTED" || cmd.ProcessState.ExitCode() != 130 {
 		t.Errorf("%v, exit %d", s, cmd.ProcessState.ExitCode())
 	}
-	if jobs, _ := filepath.Glob(filepath.Join(p.root, "state", "jobs", "*")); len(jobs) != 0 {
+	if jobs, _ := filepath.Glob(filepath.Join(p.Root, "state", "jobs", "*")); len(jobs) != 0 {
 		t.Errorf("records: %v", jobs)
 	}
 }
@@ -70,7 +70,7 @@ func TestNobodyReads(t *testing.T) {
 				if time.Now().After(deadline) {
 					t.Fatalf("not recorded as %s: %s", c.state, state)
 				}
-				if names, _ := filepath.Glob(filepath.Join(p.root, "state/jobs/*/state.json")); len(names) == 1 {
+				if names, _ := filepath.Glob(filepath.Join(p.Root, "state/jobs/*/state.json")); len(names) == 1 {
 					state, _ = os.ReadFile(names[0])
 				}
 			}

@@ -11,33 +11,6 @@ import (
 	"time"
 )
 
-// fakePlace is a place whose opencode is the fake: the test binary under that name.
-func fakePlace(t *testing.T, env ...string) *place {
-	t.Helper()
-	root := t.TempDir()
-	p := &place{t: t, root: root, project: filepath.Join(root, "project")}
-	p.write("project/a.txt", "hello\n")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	opencode := filepath.Join(root, "bin", "opencode")
-	if err := os.MkdirAll(filepath.Dir(opencode), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	// A copy, not a link: a link would be resolved, and the name is what makes it the fake.
-	data, err := os.ReadFile(self)
-	if err == nil {
-		err = os.WriteFile(opencode, data, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	home := filepath.Join(root, "home")
-	p.env = append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "OC_DELEGATE_STATE=" + filepath.Join(root, "state"), "OC_DELEGATE_OPENCODE=" + opencode}, env...)
-	return p
-}
-
 // peak runs a command and samples the most memory that its own process took (VmHWM), in bytes.
 func peak(t *testing.T, cmd *exec.Cmd) int64 {
 	t.Helper()
@@ -76,7 +49,7 @@ func TestLimitMemory(t *testing.T) {
 				args = append(args, c.flag)
 			}
 			cmd := p.command("", args...)
-			out, err := os.Create(filepath.Join(p.root, "out"))
+			out, err := os.Create(filepath.Join(p.Root, "out"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +64,7 @@ func TestLimitMemory(t *testing.T) {
 			}
 			t.Logf("%.1f MB", float64(most)/(1<<20))
 			if strings.HasPrefix(c.mode, "bigline") {
-				texts, _ := filepath.Glob(filepath.Join(p.root, "state", "jobs", "*", "result.md"))
+				texts, _ := filepath.Glob(filepath.Join(p.Root, "state", "jobs", "*", "result.md"))
 				if len(texts) != 1 {
 					t.Fatalf("%d result.md", len(texts))
 				}
@@ -118,7 +91,7 @@ func TestLimitDeadline(t *testing.T) {
 	t.Run("term", func(t *testing.T) {
 		p := fakePlace(t, "OC_FAKE=sh,hang", `OC_FAKE_SH=trap ': > "$HOME/.local/share/opencode/told"; exit' TERM; sleep 100 & wait`)
 		p.run("warm", "--timeout", "1s")
-		told := filepath.Join(p.root, "home/.local/share/opencode/told")
+		told := filepath.Join(p.Root, "home/.local/share/opencode/told")
 		os.Remove(told)
 		start := time.Now()
 		p.run("x", "--timeout", "2s").want(t, "TIMEOUT")

@@ -20,13 +20,13 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := fakePlace(t, "OC_FAKE=sh", "OC_FAKE_SH=date +%s%N > out.txt")
-	p.git("init", "-q")
-	p.git("add", ".")
-	p.write("project/a.txt", "hello again\n") // for git diff
-	p.write("project/brief.md", "Do it.\n")
-	p.write("project/dist/keep", "")
+	p.Git("init", "-q")
+	p.Git("add", ".")
+	p.Write("project/a.txt", "hello again\n") // for git diff
+	p.Write("project/brief.md", "Do it.\n")
+	p.Write("project/dist/keep", "")
 	path := filepath.Dir(program(t)) + string(filepath.ListSeparator) + os.Getenv("PATH")
-	if err := os.Symlink(program(t), filepath.Join(p.project, "dist", "oc-delegate")); err != nil {
+	if err := os.Symlink(program(t), filepath.Join(p.Project, "dist", "oc-delegate")); err != nil {
 		t.Fatal(err)
 	}
 	ran, targets := 0, 0
@@ -37,7 +37,7 @@ func TestReadme(t *testing.T) {
 		case strings.HasPrefix(line, "oc-delegate "), strings.HasPrefix(line, "dist/oc-delegate "), strings.Contains(line, "| oc-delegate "):
 			ran++
 			cmd := exec.Command("sh", "-c", line)
-			cmd.Dir, cmd.Env = p.project, append(p.env, "PATH="+path, "GORACE=atexit_sleep_ms=0")
+			cmd.Dir, cmd.Env = p.Project, append(p.Env, "PATH="+path, "GORACE=atexit_sleep_ms=0")
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Errorf("%s: %v\n%s", line, err, out)
