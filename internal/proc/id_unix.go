@@ -25,3 +25,10 @@ func (id ID) Kill() error {
 	}
 	return identity{id.PID, id.Start}.signal(syscall.SIGKILL)
 }
+
+// Stopped reports whether the process is there and a signal has stopped it (SIGSTOP, a debugger): it keeps all that it holds
+// and does nothing.
+func (id ID) Stopped() bool {
+	e, ok := look(id.PID)
+	return ok && id.Start != 0 && id.Boot == Boot() && e.identity == identity{id.PID, id.Start} && e.stopped && !e.dead
+}

@@ -55,3 +55,6 @@ func (id ID) Kill() error {
 	defer windows.CloseHandle(h)
 	return windows.TerminateProcess(h, 1)
 }
+
+// Stopped is not known on Windows, where threads are suspended and not processes.
+func (id ID) Stopped() bool { return false }

@@ -71,6 +71,12 @@ type Survivor struct {
 	Name string // at most 256 bytes of its command line, or its name in brackets; control characters are replaced
 }
 
+// A Carrier is a process with the marker of a run in its environment.
+type Carrier struct {
+	Survivor
+	Marker string
+}
+
 // Pipes are the read ends of the child's output. Both must be read to their end or closed.
 type Pipes struct{ Stdout, Stderr *Output }
 

@@ -19,6 +19,12 @@ func Main([]string) (exit int, ok bool) { return 0, false }
 // Marked finds nothing on Windows: a job object leaves no process behind a dead tool.
 func Marked(string) []Survivor { return nil }
 
+// Carriers finds nothing on Windows: a job object leaves no process behind a dead tool.
+func Carriers() []Carrier { return nil }
+
+// Holders is not known on Windows.
+func Holders(string) []Survivor { return nil }
+
 // Sweep finds nothing on Windows: a job object leaves no process behind a dead tool.
 func Sweep(context.Context, string, time.Duration) []Survivor { return nil }
 

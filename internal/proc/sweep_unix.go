@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"syscall"
@@ -26,6 +27,33 @@ func Marked(marker string) []Survivor {
 		}
 	}
 	return survivors(found)
+}
+
+// Carriers lists the living processes that carry the marker of any run, without this process: one look at all processes, where
+// [Marked] takes one for each marker. A process that cleared its environment is not found by it.
+func Carriers() []Carrier {
+	table, _ := readTable()
+	markerOf := markers()
+	var found []Carrier
+	for _, e := range table {
+		if e.dead || e.pid == os.Getpid() {
+			continue
+		}
+		if m := markerOf(e); checkMarker(m) == nil {
+			found = append(found, Carrier{survivors([]entry{e})[0], m})
+		}
+	}
+	return found
+}
+
+// markerIn is the value of the first marker in an environment of NUL-terminated entries.
+func markerIn(env []byte) string {
+	for entry := range bytes.SplitSeq(env, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(MarkerEnv+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
 }
 
 // Sweep ends every process that carries the marker, and their descendants: TERM, after the grace KILL, until none is

@@ -67,6 +67,11 @@ func marked(marker string) func(entry) bool {
 	return func(e entry) bool { return bytes.Contains(environ(e.pid), append(append([]byte{0}, want...), 0)) }
 }
 
+// markers returns a function that reads the marker of a process; empty where it has none.
+func markers() func(entry) string {
+	return func(e entry) string { return markerIn(environ(e.pid)) }
+}
+
 // environ returns what follows the arguments in kern.procargs2: a count, the path, padding, the arguments, the environment.
 func environ(pid int) []byte {
 	_, rest := procargs(pid)

@@ -144,13 +144,30 @@ func marked(marker string) func(entry) bool {
 	want := []byte(MarkerEnv + "=" + marker)
 	buf := make([]byte, 32<<10)
 	return func(e entry) bool {
-		path := "/proc/" + strconv.Itoa(e.pid) + "/environ"
-		n, err := readFile(path, buf)
-		for err == nil && n == len(buf) && n < environLimit {
-			buf = make([]byte, 2*len(buf))
-			n, err = readFile(path, buf)
-		}
-		return hasEntry(buf[:n], want)
+		var env []byte
+		env, buf = environ(e.pid, buf)
+		return hasEntry(env, want)
+	}
+}
+
+// environ reads a process's environment, NUL-terminated entries, into a buffer that it makes larger where it has to.
+func environ(pid int, buf []byte) (env, larger []byte) {
+	path := "/proc/" + strconv.Itoa(pid) + "/environ"
+	n, err := readFile(path, buf)
+	for err == nil && n == len(buf) && n < environLimit {
+		buf = make([]byte, 2*len(buf))
+		n, err = readFile(path, buf)
+	}
+	return buf[:n], buf
+}
+
+// markers returns a function that reads the marker of a process; empty where it has none.
+func markers() func(entry) string {
+	buf := make([]byte, 32<<10)
+	return func(e entry) string {
+		var env []byte
+		env, buf = environ(e.pid, buf)
+		return markerIn(env)
 	}
 }
 
