@@ -36,7 +36,7 @@ type Job struct {
 // error comes from finish. Any other failure is a fault and leaves no record. An order that finds a twin makes no job and returns it.
 func (s *Store) create(ctx context.Context, o Order, now time.Time) (j *Job, twin *State, err error) {
 	if o.exclusive() {
-		unlock, err := s.locked(ctx, "create.lock")
+		unlock, err := s.locked(ctx, createLock)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -94,9 +94,9 @@ func (j *Job) write(o Order) error {
 	if err == nil && o.Launch == nil {
 		self := proc.Self()
 		j.state.Supervisor = &self
-		j.lease, err = lock.Try(j.Record.File(record.Lease))
+		err = j.hold()
 	} else if err == nil {
-		j.guard, err = lock.Try(j.Record.File(record.Lock))
+		j.guard, err = j.first(record.Lock)
 	}
 	if err != nil {
 		return err
@@ -111,6 +111,9 @@ func (j *Job) write(o Order) error {
 		if err := j.Record.WriteJSON(record.Launch, o.Launch); err != nil {
 			return err
 		}
+		if err := j.reserve(); err != nil {
+			return err
+		}
 		if err := j.store.announce(j.state); err != nil {
 			return err
 		}
@@ -118,10 +121,28 @@ func (j *Job) write(o Order) error {
 	return j.Record.WriteJSON(record.State, j.state)
 }
 
+// hold takes the lease of a record that this process made.
+func (j *Job) hold() (err error) {
+	j.lease, err = j.first(record.Lease)
+	return err
+}
+
+// first takes a lock of a record in which nothing has been written yet. A reader may have given the record up meanwhile, since this
+// process was stopped for long.
+func (j *Job) first(name string) (*lock.Lock, error) {
+	l, err := lock.Try(j.Record.File(name))
+	if err == nil && exists(j.Record.File(record.State)) {
+		l.Release()
+		return nil, fault.New(fault.RunFailed, "job %s was given up while this process was stopped", j.state.ID)
+	}
+	return l, err
+}
+
 // discard gives up a job in which nothing was delegated, and its record with it.
 func (j *Job) discard() {
 	j.store.forget(j.state)
 	os.RemoveAll(j.Record.Path())
+	crashpoint.Here("removed", j.Record.Path())
 	j.release()
 	j.store.deactivate(j.state.ID)
 }
@@ -155,6 +176,11 @@ func (j *Job) Update(change func(*State)) error {
 		return fmt.Errorf("job %s cannot become %s from %s", j.state.ID, next.State, j.state.State)
 	}
 	j.state = next
+	if j.lease == nil && j.guard == nil { // there was no room for one; what is written without it would be taken for what a dead one left
+		if err := j.hold(); err != nil {
+			return err
+		}
+	}
 	if next.State.Terminal() {
 		return j.Record.WriteLast(record.State, next)
 	}
@@ -171,7 +197,7 @@ func (j *Job) keep(change func(*State)) {
 // finish writes the result, then the terminal state, and gives the lease back, also when a write fails.
 func (j *Job) finish(res delegate.Result) error {
 	defer j.release()
-	rerr := j.Record.WriteLast(record.Result, res)
+	rerr := writeResult(j.Record, res)
 	serr := j.Update(func(st *State) { st.end(res) })
 	if serr == nil {
 		j.store.deactivate(j.state.ID)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/crashpoint"
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/journal"
@@ -48,18 +49,23 @@ func (s *Store) ReadResult(id string) (delegate.Result, error) {
 
 // settle decides about a job that has no terminal state and whose lease nobody holds.
 //
-//	record.lock held   somebody starts it or decides about it: it is what its state says
+//	record.lock held   somebody starts it: it is what its state says; or decides about it: it is what becomes of it
 //	result.json whole  its supervisor died on the last step: the result stands
 //	marked             cancelled
 //	else               lost
 //
-// What cannot be written down, since the disk is full or read-only, is decided all the same, for this reader.
+// What cannot be written down, since the disk is full or read-only, or because another reader was stopped while it decided, is decided
+// all the same, for this reader.
 func (s *Store) settle(ctx context.Context, id string) (State, error) {
 	rec := s.Record(id)
 	guard, err := lock.Try(rec.File(record.Lock))
 	if errors.Is(err, lock.ErrHeld) {
-		st, err := readState(rec.Path(), id)
-		return st, err
+		if st, err := readState(rec.Path(), id); err != nil || st.State.Terminal() || starting(st) {
+			return st, err
+		}
+		inTime, cancel := context.WithTimeout(ctx, lockTime)
+		guard, err = lock.Take(inTime, rec.File(record.Lock))
+		cancel()
 	}
 	if err == nil {
 		defer guard.Release()
@@ -76,21 +82,34 @@ func (s *Store) settle(ctx context.Context, id string) (State, error) {
 	}
 	proc.Sweep(ctx, id, orphanGrace)
 	res, err := s.ReadResult(id)
-	if err != nil {
+	left := err != nil
+	if left {
 		res = s.remains(st)
-		if guard != nil {
-			_ = rec.WriteLast(record.Result, res)
-		}
 	}
-	if held, err := lock.Held(rec.File(record.Lease)); err != nil || held {
-		return st, nil // its supervisor has come after all, while this process was stopped
+	// Its supervisor may have come after all while this process was stopped: it looks again before each thing that it writes.
+	held, err := lock.Held(rec.File(record.Lease))
+	if err == nil && !held && left && guard != nil {
+		_ = writeResult(rec, res)
+		held, err = lock.Held(rec.File(record.Lease))
+	}
+	if err != nil || held {
+		return st, nil
 	}
 	st.end(res)
+	if guard == nil {
+		return st, nil
+	}
 	os.RemoveAll(rec.File(record.Tmp))
-	if guard != nil && rec.WriteLast(record.State, st) == nil {
+	crashpoint.Here("removed", rec.File(record.Tmp))
+	if rec.WriteLast(record.State, st) == nil {
 		s.deactivate(id)
 	}
 	return st, nil
+}
+
+// starting reports whether a job that has no supervisor yet is young enough for somebody to be starting one.
+func starting(st State) bool {
+	return st.Supervisor == nil && time.Since(st.CreatedAt) < startLimit+lockTime
 }
 
 // stillborn is the state of a record whose creation was cut off.

@@ -36,6 +36,7 @@ const (
 	Progress = "progress.json"  // what the run is doing; written now and then
 	Panic    = "supervisor.log" // what a supervisor said that died of itself; normally empty
 	Finish   = "on-finish.log"  // what the command of --on-finish said
+	Reserve  = "reserve"        // room for the last files of a background job; gone when it has ended
 	Kept     = "kept"           // directory: the worker's version of what was put back
 	// Tmp is a directory: the worker's TMPDIR. It goes with the run.
 	Tmp = "tmp"
