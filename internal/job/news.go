@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"opencode-delegate/internal/crashpoint"
 )
@@ -71,10 +73,7 @@ func (s *Store) News(ctx context.Context, caller string, limit int, tell func(en
 		}
 	}
 	slices.SortFunc(ended, func(a, b View) int {
-		if a.EndedAt != nil && b.EndedAt != nil && !a.EndedAt.Equal(*b.EndedAt) {
-			return a.EndedAt.Compare(*b.EndedAt)
-		}
-		return compare(a.ID, b.ID)
+		return cmp.Or(a.endOrBirth().Compare(b.endOrBirth()), compare(a.ID, b.ID))
 	})
 	more := max(0, len(ended)-limit)
 	ended = ended[:len(ended)-more]
@@ -85,6 +84,14 @@ func (s *Store) News(ctx context.Context, caller string, limit int, tell func(en
 		s.forget(State{ID: v.ID, Caller: caller})
 	}
 	return nil
+}
+
+// endOrBirth is when a job ended; of a record that cannot be read only the beginning is known.
+func (v View) endOrBirth() time.Time {
+	if v.EndedAt != nil {
+		return *v.EndedAt
+	}
+	return v.CreatedAt
 }
 
 // unborn reports whether a record may be about to come.

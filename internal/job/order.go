@@ -64,7 +64,7 @@ func (o Order) exclusive() bool { return o.Reuse || o.Request.Session != "" && !
 func (o Order) twin(live []View) (State, bool) {
 	want := o.state()
 	for _, v := range live {
-		if o.Reuse && v.Prompt == want.Prompt && v.Dir == want.Dir && v.Profile == want.Profile && (v.Model == want.Model || v.Requested == want.Model) {
+		if o.Reuse && (want.Session == "" || v.Session == want.Session) && v.Prompt == want.Prompt && v.Dir == want.Dir && v.Profile == want.Profile && (v.Model == want.Model || v.Requested == want.Model) {
 			return v.State, true
 		}
 	}

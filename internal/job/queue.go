@@ -29,7 +29,8 @@ func (j *Job) turn(ctx context.Context, now func() time.Time) error {
 				return context.Cause(ctx)
 			case <-time.After(pause):
 			}
-			if ahead == "" || !j.store.stillQueued(ahead) {
+			// It may also have come to wait for a place of its own model, and then lets others pass.
+			if ahead == "" || time.Since(began) > reconsider || !j.store.stillQueued(ahead) {
 				break
 			}
 			pause = 20 * time.Millisecond
@@ -37,16 +38,20 @@ func (j *Job) turn(ctx context.Context, now func() time.Time) error {
 	}
 }
 
+// reconsider is how long a job looks only at the one before it.
+const reconsider = 2 * time.Second
+
 // tryTurn takes the turn if it is this job's. ahead is an earlier job that has to go first; empty = the limits are reached.
 func (j *Job) tryTurn(ctx context.Context, now func() time.Time) (went bool, ahead string, err error) {
-	unlock, err := j.store.locked(ctx, "queue.lock")
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return false, "", err
+	unlock, err := j.store.locked(ctx, queueLock)
+	switch {
+	case ctx.Err() != nil:
+		return false, "", context.Cause(ctx)
+	case err == nil:
+		defer unlock()
 	}
-	defer unlock()
+	// Without the lock, whose holder was stopped or for which there is no room, it goes on all the same: each decides about itself only, and
+	// all see the same order. Two may then take one place at once, which is better than that none ever goes.
 	live, err := j.store.Live(ctx)
 	if err != nil {
 		return false, "", err

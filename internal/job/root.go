@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"opencode-delegate/internal/crashpoint"
 	"opencode-delegate/internal/fault"
 )
 
@@ -70,7 +72,7 @@ func ours(path string) bool {
 	defer d.Close()
 	names, _ := d.Readdirnames(64)
 	for _, n := range names {
-		if n != "jobs" && n != "cache" && !strings.HasPrefix(n, ".tmp-") {
+		if !slices.Contains([]string{jobsDir, activeDir, newsDir, cachesDir, createLock, queueLock}, n) && !strings.HasPrefix(n, ".tmp-") {
 			return false
 		}
 	}
@@ -82,6 +84,7 @@ func makeDir(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return stateError(path, err)
 	}
+	crashpoint.Here("directory", path)
 	fi, err := os.Lstat(path)
 	if err != nil {
 		return stateError(path, err)
@@ -99,6 +102,9 @@ func makeDir(path string) error {
 
 // stateError says what to do about a state directory that cannot be used.
 func stateError(path string, err error) error {
+	if f := (*fault.Error)(nil); errors.As(err, &f) {
+		return f // it has its own advice
+	}
 	var pe *os.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
@@ -108,7 +114,7 @@ func stateError(path string, err error) error {
 
 // cacheDir is where facts about programs are kept between runs; losing it costs only time.
 func cacheDir(root string) (string, error) {
-	path := filepath.Join(root, "cache")
+	path := filepath.Join(root, cachesDir)
 	if err := makeDir(path); err != nil {
 		return "", fmt.Errorf("cache: %w", err)
 	}

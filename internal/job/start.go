@@ -83,6 +83,7 @@ func (s *Store) launch(self string, j *Job, o Order) error {
 	crashpoint.Here("supervisor started", j.state.ID)
 	theirs.Close()
 	say.Close()
+	_ = tell.SetWriteDeadline(time.Now().Add(startLimit))
 	if _, err := tell.Write(data); err != nil {
 		return fmt.Errorf("the supervisor ended at once: %w", err)
 	}

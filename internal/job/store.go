@@ -41,6 +41,9 @@ const (
 	activeDir = "active" // an empty file for each job that may be alive, so that nobody has to read the others
 	newsDir   = "news"   // by caller, an empty file for each background job whose end has not been told
 	cachesDir = "cache"
+
+	createLock = "create.lock"
+	queueLock  = "queue.lock"
 )
 
 // OpenStore opens the state directory at an absolute path and makes it when it is missing. An error is a
@@ -81,10 +84,13 @@ const lockTime = 3 * time.Second
 
 // locked takes one of the locks of the state directory itself. Unlock is the function that comes back.
 func (s *Store) locked(ctx context.Context, name string) (unlock func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, lockTime)
+	inTime, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
-	l, err := lock.Take(ctx, filepath.Join(s.root, name))
+	l, err := lock.Take(inTime, filepath.Join(s.root, name))
 	if errors.Is(err, lock.ErrHeld) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		return nil, fault.New(fault.RunFailed, "%s is held by another process that does not go on", filepath.Join(s.root, name)).
 			With("oc-job doctor tells which locks are held; end or resume that process")
 	}

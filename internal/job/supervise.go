@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
@@ -80,7 +79,7 @@ func (j *Job) supervise(ctx context.Context, sup Supervision, host delegate.Host
 	if err := j.turn(ctx, host.Now); err != nil {
 		return delegate.Result{}, err
 	}
-	prompt, err := os.ReadFile(j.Record.File(record.Prompt))
+	prompt, err := j.store.ReadPrompt(j.state.ID)
 	if err != nil {
 		return delegate.Result{}, err
 	}
@@ -91,7 +90,7 @@ func (j *Job) supervise(ctx context.Context, sup Supervision, host delegate.Host
 		}
 		return delegate.Result{}, err
 	}
-	return j.carryOut(ctx, plan, string(prompt), func(delegate.Progress) {})
+	return j.carryOut(ctx, plan, prompt, func(delegate.Progress) {})
 }
 
 // adopt takes the lease of a job that was made for this process, and says so. A job that has ended meanwhile is nil.

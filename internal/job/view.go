@@ -25,6 +25,9 @@ type View struct {
 // birth is how long a record may be without a state.json: whoever creates it needs milliseconds.
 const birth = 10 * time.Second
 
+// abandoned is the age at which an entry of the living without a record is nobody's any more: whoever creates one may have been stopped.
+const abandoned = time.Hour
+
 // Look returns a job by its full id. A job that nobody has heard of is a fault NOT_FOUND; a record that cannot be read is a
 // View that says so.
 func (s *Store) Look(ctx context.Context, id string) (View, error) {
@@ -108,6 +111,11 @@ func (s *Store) Live(ctx context.Context) ([]View, error) {
 	ids, err := s.ids(activeDir)
 	if err != nil {
 		return nil, err
+	}
+	for _, id := range ids {
+		if made, err := birthOf(id); err == nil && time.Since(made) > abandoned && !exists(s.dir(id)) {
+			s.deactivate(id) // its creation was cut off before there was a record
+		}
 	}
 	return s.views(ctx, ids, func(v View) bool {
 		if v.State.State.Terminal() && v.State.State != Unreadable {

@@ -1,16 +1,13 @@
 package proc
 
-import (
-	"strconv"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// Boot names the present boot of the machine by its time. Empty when it cannot be read.
+// Boot names the present boot of the machine: the kernel makes a new name each time. Its time would not do, since that moves
+// when somebody sets the clock. Empty when it cannot be read.
 func Boot() string {
-	t, err := unix.SysctlTimeval("kern.boottime")
+	id, err := unix.Sysctl("kern.bootsessionuuid")
 	if err != nil {
 		return ""
 	}
-	return strconv.FormatInt(t.Sec, 10)
+	return id
 }
