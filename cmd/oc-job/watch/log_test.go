@@ -157,12 +157,29 @@ func TestLogWraps(t *testing.T) {
 			t.Errorf("row %d is %q, want %q", i, got, want)
 		}
 	}
+}
+
+// In another width the same line of the log is at the top, and the window can begin within a line.
+func TestLogKeepsItsPlace(t *testing.T) {
+	m := logged(t)
+	m.feed("first", "second", "one two three four five six seven eight nine ten")
 	m.feed(counted(0, 100)...)
-	press(t, m, "home")
 	m.Update(tea.WindowSizeMsg{Width: 40, Height: 6})
-	press(t, m, "down", "down") // the words begin
-	m.Update(tea.WindowSizeMsg{Width: 20, Height: 6})
-	if lines := strings.Split(screen(m), "\n"); len(lines) != 6 || strings.TrimSpace(lines[1]) != "word word word word" {
-		t.Errorf("a narrower terminal shows another place:\n%s", strings.Join(lines, "\n"))
+	see := func(key, want string) {
+		t.Helper()
+		if key != "" {
+			press(t, m, key)
+		}
+		if lines := strings.Split(screen(m), "\n"); len(lines) != 6 || strings.TrimSpace(lines[1]) != want {
+			t.Errorf("after %q, %q is not at the top:\n%s", key, want, strings.Join(lines, "\n"))
+		}
 	}
+	see("home", "first")
+	press(t, m, "down")
+	see("down", "one two three four five six seven eight")
+	m.Update(tea.WindowSizeMsg{Width: 20, Height: 6})
+	see("", "one two three four")
+	see("down", "five six seven eight")
+	see("down", "nine ten")
+	see("down", "line 0.")
 }

@@ -137,7 +137,17 @@ func TestThousandsOfJobs(t *testing.T) {
 	if after := strings.Split(screen(m), "\n")[1:11]; !slices.Equal(before, after) {
 		t.Errorf("seven newer jobs moved\n%s\nto\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 	}
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 32})
+	if lines := strings.Split(screen(m), "\n"); m.table.top != 5007-30 || strings.TrimSpace(lines[30]) == "" {
+		t.Errorf("a higher terminal is not filled: window at %d", m.table.top)
+	}
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 12})
 	see("home", "job-05007", 0)
+	// At the top newer jobs are seen.
+	m.Update(jobsMsg{rows: numbered(5010)})
+	if id(m) != "job-05007" || m.table.top != 0 || !strings.Contains(screen(m), "  job-05010") {
+		t.Errorf("three newer jobs: selected %s, window at %d", id(m), m.table.top)
+	}
 	press(t, m, "end")
 	m.Update(jobsMsg{rows: numbered(3)})
 	if m.table.top != 0 || id(m) != "job-00001" {

@@ -125,6 +125,14 @@ func TestColumns(t *testing.T) {
 		t.Errorf("the end of an id is cut off:\n%s", s)
 	}
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 12})
+	m.Update(jobsMsg{rows: []Row{{ID: "a", State: strings.Repeat("long", 20), Tier: "👩‍👩‍👧‍👦", Task: "task"}}})
+	if s := screen(m); !strings.Contains(s, "> a   longlonglon…  👩‍👩‍👧‍👦  task ") {
+		t.Errorf("a long state:\n%s", s)
+	}
+	m.Update(tea.ModeReportMsg{Mode: ansi.ModeUnicodeCore, Value: ansi.ModeReset})
+	if w := m.table.widest[tierColumn]; w != len("TIER") {
+		t.Errorf("a family still has %d columns in a terminal that knows families", w)
+	}
 	m.Update(jobsMsg{rows: rows("a")})
 	if head, _, _ := strings.Cut(screen(m), "\n"); strings.Contains(head, "TIER") || strings.Contains(head, "COST") {
 		t.Errorf("columns without anything: %s", head)
