@@ -65,7 +65,11 @@ func (s *Store) view(ctx context.Context, id string) (View, bool, error) {
 	case st.State.Terminal():
 		return View{State: st}, true, nil
 	default:
-		if held, err := lock.Held(s.lease(id)); err != nil || held {
+		held, err := lock.Held(s.lease(id))
+		if errors.Is(err, lock.ErrNoFile) {
+			return unreadable(id, errors.New("its lease is not a regular file")), true, nil
+		}
+		if err != nil || held {
 			return View{State: st}, true, nil
 		}
 	}
@@ -95,6 +99,16 @@ func birthOf(id string) (time.Time, error) {
 		return t, fmt.Errorf("id %s: %w", id, err)
 	}
 	return t, nil
+}
+
+// Ahead is how many queued jobs go before this one, of those that live.
+func (v View) Ahead(live []View) (n int) {
+	for _, o := range live {
+		if o.State.State == Queued && o.ID != v.ID && earlier(o.State, v.State) {
+			n++
+		}
+	}
+	return n
 }
 
 // List returns the jobs that match, newest first. Match sees the state as it is on the disk, before anything is decided about it.

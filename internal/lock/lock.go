@@ -19,6 +19,9 @@ type Lock struct{ f *os.File }
 // ErrHeld says that another open file holds the lock.
 var ErrHeld = errors.New("held by another process")
 
+// ErrNoFile says that something else than a file is where the lock should be, so that nobody can ever hold it.
+var ErrNoFile = errors.New("not a regular file")
+
 // Try takes the lock of a path, which is made when it is missing, with mode 0600. It does not wait: a lock that is held is
 // ErrHeld. It checks with a second descriptor that the file system really locks: on one that only pretends, everybody would be alone.
 func Try(path string) (*Lock, error) {
@@ -50,7 +53,7 @@ func Try(path string) (*Lock, error) {
 // open opens a lock file and nothing else: opening a pipe would wait for its other end, and a link may lead to somebody's file.
 func open(path string, flag int) (*os.File, error) {
 	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
-		return nil, fmt.Errorf("lock %s: not a regular file", path)
+		return nil, fmt.Errorf("lock %s: %w", path, ErrNoFile)
 	}
 	return os.OpenFile(path, flag|syscall.O_NONBLOCK, 0o600)
 }
