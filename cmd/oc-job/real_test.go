@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"opencode-delegate/internal/job"
+	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/testplace"
+)
+
+// programs are both commands as they are shipped.
+var programs = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "oc-job-built-")
+	if err != nil {
+		return "", err
+	}
+	return dir, buildInto(dir, "", ".", "../oc-delegate")
+})
+
+// A place is a user's machine on which the programs are called.
+type place struct{ *testplace.Place }
+
+// An answer is what one call came to.
+type answer struct {
+	stdout, stderr string
+	exit           int
+}
+
+// job runs oc-job.
+func (p *place) job(args ...string) answer {
+	p.T.Helper()
+	dir, err := programs()
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(dir, "oc-job"), args...)
+	cmd.Dir, cmd.Env = p.Project, p.Env
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run() // the exit code tells
+	return answer{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+func (a answer) want(t *testing.T, exit int, in string) answer {
+	t.Helper()
+	if a.exit != exit || !strings.Contains(a.stdout, in) {
+		t.Fatalf("exit %d, want %d; stdout %q, want %q in it; stderr: %s", a.exit, exit, a.stdout, in, a.stderr)
+	}
+	return a
+}
+
+// begin starts a job and returns its id.
+func (p *place) begin(args ...string) string {
+	p.T.Helper()
+	return strings.TrimSpace(p.job(append([]string{"start"}, args...)...).want(p.T, 0, "").stdout)
+}
+
+func (p *place) state(id string) (st job.State) {
+	p.T.Helper()
+	data, err := os.ReadFile(filepath.Join(p.Root, "state/jobs", id, "state.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &st)
+	}
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	return st
+}
+
+// until waits until a file that the worker's command writes is there.
+func (p *place) until(what string, ok func() bool) {
+	p.T.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.T.Fatalf("%s did not come", what)
+		}
+	}
+}
+
+// A person starts a job, waits for it, reads it, and goes on in its session.
+func TestRealJob(t *testing.T) {
+	t.Parallel()
+	p := &place{testplace.Real(t)}
+	id := p.begin("--write", "--digest", "Please do it. [[mock:write]]")
+	p.job("wait", "--timeout", "100s", id).want(t, 0, id+" succeeded OK")
+	p.job("result", id).want(t, 0, "mock-out.txt")
+	p.job("result", "--diff", id).want(t, 0, "A\tmock-out.txt")
+	p.job("logs", id).want(t, 0, "write mock-out.txt")
+	session := p.state(id).Session
+	more := strings.TrimSpace(p.job("continue", id, "--timeout", "60s", "And now? [[mock:text]]").want(t, 0, "").stdout)
+	// Without a change a writing run is NO_CHANGES: the job is the same in all but the task.
+	p.job("wait", more).want(t, 7, more+" failed NO_CHANGES")
+	if got := p.state(more).Session; got != session || session == "" {
+		t.Errorf("continued in %s, want %s", got, session)
+	}
+	p.job("notify").want(t, 0, more+" failed")
+}
+
+// Cancelled in the middle of a command that has a child in a session of its own: nothing lives on, and the session can be continued.
+func TestRealCancelInACommand(t *testing.T) {
+	t.Parallel()
+	p := &place{testplace.Real(t)}
+	id := p.begin("--write", "--allow-no-changes", "--grace", "2s",
+		`Do it. [[mock:[{"tool":"bash","args":{"command":"(trap '' TERM; setsid sleep 301) & touch started; sleep 302","description":"long"}},{"text":"done"}]]]`)
+	p.until("the command", func() bool { _, err := os.Stat(filepath.Join(p.Project, "started")); return err == nil })
+	start := time.Now()
+	p.job("cancel", id).want(t, 0, id+" cancelled")
+	if took := time.Since(start); took > 15*time.Second {
+		t.Errorf("cancel took %v", took)
+	}
+	if left := proc.Marked(id); len(left) > 0 {
+		t.Errorf("alive: %+v", left)
+	}
+	p.job("result", id).want(t, 6, "")
+	more := strings.TrimSpace(p.job("continue", id, "Say hello. [[mock:text]]").want(t, 0, "").stdout)
+	p.job("wait", more).want(t, 0, more+" succeeded OK")
+	if a, b := p.state(id).Session, p.state(more).Session; a != b || a == "" {
+		t.Errorf("sessions %q and %q", a, b)
+	}
+	if st := p.state(id); st.State != job.Cancelled {
+		t.Errorf("state is %s", st.State)
+	}
+}
+
+// The supervisor dies in the middle of a command: the truth is told at once, nothing lives on, and recover goes on in the session.
+func TestRealSupervisorDies(t *testing.T) {
+	t.Parallel()
+	p := &place{testplace.Real(t)}
+	id := p.begin("--write", "--allow-no-changes",
+		`Do it. [[mock:[{"tool":"bash","args":{"command":"touch started; sleep 303","description":"long"}},{"text":"done"}]]]`)
+	p.until("the command", func() bool { _, err := os.Stat(filepath.Join(p.Project, "started")); return err == nil })
+	st := p.state(id)
+	if err := syscall.Kill(st.Supervisor.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.job("result", id).want(t, 18, "")
+	if left := proc.Marked(id); len(left) > 0 {
+		t.Errorf("alive: %+v", left)
+	}
+	again := p.job("recover", id, "--timeout", "60s").want(t, 0, "")
+	if !strings.Contains(again.stderr, "resuming session "+st.Session) {
+		t.Errorf("recover said: %s", again.stderr)
+	}
+	p.job("cancel", strings.TrimSpace(again.stdout)).want(t, 0, "cancelled")
+
+	// What opencode does not have any more is refused, with the reason.
+	if err := os.RemoveAll(filepath.Join(p.Root, "home/.local/share/opencode")); err != nil {
+		t.Fatal(err)
+	}
+	refused := p.job("recover", id)
+	if refused.exit != 4 || !strings.Contains(refused.stderr, st.Session) {
+		t.Errorf("exit %d: %s", refused.exit, refused.stderr)
+	}
+}
+
+// Six real runs, three at a time: every one has its result.
+func TestRealJobsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := &place{testplace.Real(t)}
+	var ids []string
+	for range 6 {
+		ids = append(ids, p.begin("--max-jobs", "3", "Say it. [[mock:text]]"))
+	}
+	p.job(append([]string{"wait", "--timeout", "170s"}, ids...)...).want(t, 0, ids[5]+" succeeded OK")
+	for _, id := range ids {
+		p.job("result", id).want(t, 0, "")
+	}
+}
