@@ -11,11 +11,12 @@ import (
 	"opencode-delegate/internal/record"
 )
 
-// Report gives the answer, says how it went, and returns the exit code. recordErr tells that the record is not complete.
+// Report gives the answer, says how it went, and returns the exit code. recordErr tells that the record is not complete or, with a
+// result that is empty, why nothing was started.
 func (a *App) Report(r call.Reply, res delegate.Result, recordErr error) int {
 	if recordErr != nil {
-		if f := fault.Of(recordErr); f.Kind == fault.Usage {
-			return a.Refuse(f)
+		if res.Status == "" {
+			return a.Refuse(fault.Of(recordErr))
 		}
 		res.Notes = append(res.Notes, fmt.Sprintf("the record is not complete: %v", recordErr))
 	}

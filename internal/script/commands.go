@@ -111,8 +111,7 @@ func cmdLiving(ts *testscript.TestScript, neg bool, args []string) {
 	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		var found []string
 		for _, pid := range pids {
-			stat, err := os.ReadFile("/proc/" + pid + "/stat")
-			if _, rest, ok := strings.Cut(string(stat), ") "); err == nil && ok && rest[0] != 'Z' && rest[0] != 'X' {
+			if alive(pid) {
 				found = append(found, pid)
 			}
 		}
@@ -123,6 +122,13 @@ func cmdLiving(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("living: %v of %v", found, pids)
 		}
 	}
+}
+
+// alive reports whether a process lives; a zombie does not.
+func alive(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	_, rest, ok := strings.Cut(string(stat), ") ")
+	return err == nil && ok && rest[0] != 'Z' && rest[0] != 'X'
 }
 
 // wait-for FILE waits until a file is there and not empty, ten seconds at most.

@@ -171,5 +171,8 @@ func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("job %s has no supervisor", id)
 		}
 		ts.Check(syscall.Kill(pid, sig))
+		for deadline := time.Now().Add(2 * time.Second); sig == syscall.SIGKILL && alive(strconv.Itoa(pid)) && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
