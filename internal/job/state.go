@@ -76,17 +76,20 @@ func readState(dir, id string) (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("state.json cannot be read: %w", bare(err))
 	}
-	var v struct {
-		Schema int `json:"schema"`
-	}
 	var s State
+	if err = json.Unmarshal(data, &s); err != nil { // a newer schema may have another shape
+		var v struct {
+			Schema int `json:"schema"`
+		}
+		_ = json.Unmarshal(data, &v)
+		s.Schema = v.Schema
+	}
 	switch {
 	case len(data) == 0:
 		return State{}, errors.New("state.json is empty")
-	case json.Unmarshal(data, &s) != nil && json.Unmarshal(data, &v) == nil && v.Schema > Schema, s.Schema > Schema:
-		return State{}, fmt.Errorf("state.json has schema %d, and this version knows %d; use the newer version that wrote it", max(s.Schema, v.Schema), Schema)
-	}
-	if err := json.Unmarshal(data, &s); err != nil {
+	case s.Schema > Schema:
+		return State{}, fmt.Errorf("state.json has schema %d, and this version knows %d; use the newer version that wrote it", s.Schema, Schema)
+	case err != nil:
 		return State{}, fmt.Errorf("state.json is damaged: %w", err)
 	}
 	switch {

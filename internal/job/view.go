@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"opencode-delegate/internal/fault"
@@ -139,28 +139,43 @@ func (s *Store) Live(ctx context.Context) ([]View, error) {
 	})
 }
 
-// views reads records in parallel: it is the disk and the kernel that are waited for.
+// views reads records in parallel: it is the disk and the kernel that are waited for. What comes back is in the order of the ids.
 func (s *Store) views(ctx context.Context, ids []string, match func(View) bool) ([]View, error) {
-	found := make([][]View, min(runtime.NumCPU(), 8))
-	errs := make([]error, len(found))
+	found := make([]*View, len(ids))
+	errs := make([]error, min(2*runtime.NumCPU(), 16, len(ids)))
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for w := range found {
+	for w := range errs {
 		wg.Go(func() {
-			for i := w; i < len(ids); i += len(found) {
-				v, ok, err := s.view(ctx, ids[i])
-				if err != nil {
-					errs[w] = err
+			for errs[w] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(ids) {
 					return
 				}
-				if ok && match(v) {
-					found[w] = append(found[w], v)
+				v, ok, err := s.view(ctx, ids[i])
+				if err == nil {
+					err = context.Cause(ctx)
+				}
+				if errs[w] = err; ok && err == nil && match(v) {
+					found[i] = new(v)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	all := slices.Concat(found...)
-	slices.SortFunc(all, func(a, b View) int { return -compare(a.ID, b.ID) })
+	n := 0
+	for _, v := range found {
+		if v != nil {
+			n++
+		}
+	}
+	all := make([]View, 0, n)
+	for i, v := range found {
+		if v != nil {
+			all = append(all, *v)
+			found[i] = nil
+		}
+	}
 	return all, errors.Join(errs...)
 }
 
