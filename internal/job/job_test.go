@@ -11,20 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/lock"
 	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/redact"
 )
-
-func open(t *testing.T) (*Store, string) {
-	t.Helper()
-	root := filepath.Join(t.TempDir(), "state")
-	s, err := OpenStore(root, redact.New(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, root
-}
 
 func TestIDsSortByTime(t *testing.T) {
 	at := time.Date(2026, 11, 29, 19, 30, 15, 0, time.UTC)
@@ -41,47 +33,77 @@ func TestIDsSortByTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if made, err := birthOf(ids[999]); err != nil || !made.Equal(at) {
+		t.Errorf("%s tells %v, %v", ids[999], made, err)
+	}
 	for _, bad := range []string{"", "..", "../20261129-193015-0k7x2m", "20261129-193015-0k7x2m/x", "20261129-193015-0k7x2M", "20261129-193015-0k7x2mz"} {
 		if CheckID(bad) == nil {
 			t.Errorf("%q passed", bad)
 		}
 	}
+	if _, err := birthOf("20261340-193015-0k7x2m"); err == nil {
+		t.Error("a month of 13 passed")
+	}
 }
 
-func TestLifeOfARecord(t *testing.T) {
-	s, root := open(t)
-	now := time.Now()
-	j, err := s.Create(State{Caller: "shell", Dir: "/d", Model: "p/m"}, map[string]int{"schema": 1}, []byte("exact \x1b prompt"), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestLifeOfAForegroundJob(t *testing.T) {
+	s := open(t)
+	o := foreground()
+	o.Prompt = "exact \x1b prompt"
+	j := made(t, s, o)
 	id := j.State().ID
-	lease := filepath.Join(root, "jobs", id, record.Lease)
-	if held, err := Held(lease); !held || err != nil {
+	if held, err := lock.Held(s.lease(id)); !held || err != nil {
 		t.Errorf("lease held %v, %v while the job lives", held, err)
 	}
-	if err := j.Update(func(st *State) { st.State, st.Session = Running, "ses_1" }); err != nil {
-		t.Fatal(err)
-	}
-	st, ok, err := s.Newest(func(st State) bool { return st.Session == "ses_1" })
-	if !ok || err != nil || st.ID != id || st.State != Running || st.Exit != nil {
-		t.Errorf("%+v %v %v", st, ok, err)
-	}
-	if err := j.Finish(map[string]string{"status": "OK"}, fault.OK, now, func(*State) {}); err != nil {
-		t.Fatal(err)
-	}
-	if held, _ := Held(lease); held {
-		t.Error("lease held after the end")
-	}
-	if err := j.Update(func(st *State) { st.State = Failed }); err == nil {
-		t.Error("a terminal state was changed")
-	}
-	st, _, _ = s.Newest(func(State) bool { return true })
-	if st.State != Succeeded || st.Exit == nil || *st.Exit != 0 || st.EndedAt == nil {
+	if st := look(t, s, id); st.State.State != Queued || st.Supervisor == nil || !st.Supervisor.Lives() || st.Background || st.Exit != nil || st.QueuedAt == nil {
 		t.Errorf("%+v", st)
 	}
-	if got, _ := os.ReadFile(filepath.Join(root, "jobs", id, record.Prompt)); string(got) != "exact \x1b prompt" {
-		t.Errorf("prompt %q", got)
+	if live, err := s.Live(t.Context()); err != nil || len(live) != 1 {
+		t.Errorf("%v %v", live, err)
+	}
+	now := time.Now()
+	if err := j.Update(func(st *State) { st.State, st.StartedAt = Running, &now }); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.finish(ended(j, fault.OK)); err != nil {
+		t.Fatal(err)
+	}
+	if held, _ := lock.Held(s.lease(id)); held {
+		t.Error("lease held after the end")
+	}
+	v := look(t, s, id)
+	if v.State.State != Succeeded || v.Exit == nil || *v.Exit != 0 || v.EndedAt == nil || v.Status != fault.OK {
+		t.Errorf("%+v", v)
+	}
+	if live, err := s.Live(t.Context()); err != nil || len(live) != 0 || exists(filepath.Join(s.root, activeDir, id)) {
+		t.Errorf("it counts among the living: %v %v", live, err)
+	}
+	if got, err := s.ReadPrompt(id); got != o.Prompt || err != nil {
+		t.Errorf("prompt %q, %v", got, err)
+	}
+	if res, err := s.Result(v); err != nil || res.Status != fault.OK || res.Record != s.dir(id) {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// What the result knows better than the state is taken over.
+func TestTheStateLearnsFromTheResult(t *testing.T) {
+	s := open(t)
+	j := in(t, s, Running)
+	res := ended(j, fault.Timeout)
+	session, cost := "ses_x", 0.25
+	res.Session, res.Model, res.SessionDead, res.Usage = &session, "mock/resolved", "it is full", &delegate.Usage{CostUSD: &cost}
+	res.Opencode.Version = "1.2.3"
+	if err := j.finish(res); err != nil {
+		t.Fatal(err)
+	}
+	v := look(t, s, j.state.ID)
+	if v.State.State != TimedOut || *v.Exit != 12 || v.Session != "ses_x" || v.Model != "mock/resolved" || v.Requested != "mock/worker" || v.Dead != "it is full" ||
+		v.Version != "1.2.3" || v.Reason != res.Reason || v.CostUSD == nil || *v.CostUSD != cost || !v.EndedAt.Equal(res.EndedAt) {
+		t.Errorf("%+v", v)
+	}
+	if got, err := s.Result(v); err != nil || got.SessionDead != "it is full" || got.Exit != 12 {
+		t.Errorf("%+v %v", got, err)
 	}
 }
 
@@ -90,19 +112,20 @@ func TestModesHoldWhateverTheUmask(t *testing.T) {
 		return
 	}
 	defer setUmask(setUmask(0))
-	s, root := open(t)
-	j, err := s.Create(State{}, 1, nil, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := open(t)
+	j := in(t, s, Running)
 	f, err := j.Record.Create(record.Events)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
-	j.Finish(1, fault.OK, time.Now(), func(*State) {})
+	if err := s.mark(j.state.ID, wish{"shell", time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	j.finish(ended(j, fault.OK))
 	s.CacheDir()
-	filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	made(t, s, foreground()).dies()
+	filepath.WalkDir(s.root, func(path string, d os.DirEntry, err error) error {
 		fi, _ := os.Lstat(path)
 		want := os.FileMode(0o600)
 		if fi.IsDir() {
@@ -123,57 +146,67 @@ func TestRootIsRefused(t *testing.T) {
 	os.Mkdir(filepath.Join(base, "shared"), 0o700)
 	os.WriteFile(filepath.Join(base, "shared", "other"), nil, 0o600)
 	os.Chmod(filepath.Join(base, "shared"), 0o777)
-	for name, want := range map[string]string{"link": "symbolic link", "file": "not a directory", "shared": "written by others"} {
+	os.Mkdir(filepath.Join(base, "linked"), 0o700)
+	os.Symlink(filepath.Join(base, "dir"), filepath.Join(base, "linked", "active"))
+	for name, want := range map[string]string{
+		"link": "symbolic link", "file": "not a directory", "shared": "written by others", "linked": "must be a directory of your own",
+	} {
 		_, err := OpenStore(filepath.Join(base, name), redact.New(nil))
 		var f *fault.Error
 		if !errors.As(err, &f) || f.Kind != fault.Usage || !strings.Contains(f.Reason, want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	os.Mkdir(filepath.Join(base, "open"), 0o755)
-	os.Chmod(filepath.Join(base, "open"), 0o755)
-	if _, err := OpenStore(filepath.Join(base, "open"), redact.New(nil)); err != nil {
-		t.Error(err)
-	}
-	if fi, _ := os.Stat(filepath.Join(base, "open")); fi.Mode().Perm() != 0o700 {
-		t.Errorf("an empty state directory stayed %v", fi.Mode())
+	// Empty, or with nothing but what is ours: the mode is ours to tighten.
+	for _, entries := range [][]string{nil, {jobsDir, activeDir, newsDir, cachesDir, createLock, queueLock}} {
+		root := filepath.Join(base, "open")
+		os.RemoveAll(root)
+		os.Mkdir(root, 0o755)
+		os.Chmod(root, 0o755)
+		for _, e := range entries {
+			os.Mkdir(filepath.Join(root, e), 0o700)
+		}
+		if _, err := OpenStore(root, redact.New(nil)); err != nil {
+			t.Error(err)
+		}
+		if fi, _ := os.Stat(root); fi.Mode().Perm() != 0o700 && runtime.GOOS != "windows" {
+			t.Errorf("a state directory with %v stayed %v", entries, fi.Mode())
+		}
 	}
 }
 
-func TestDamagedRecordsAreNotJobs(t *testing.T) {
-	s, root := open(t)
-	j, err := s.Create(State{Session: "ses_good"}, 1, nil, time.Now().Add(-time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.Finish(1, fault.OK, time.Now(), func(*State) {})
-	for i, content := range []string{"", "{", `{"schema":99,"id":"ID"}`, `{"schema":1,"id":"another"}`, strings.Repeat(" ", stateLimit+1)} {
-		id := NewID(time.Now().Add(time.Duration(i) * time.Second))
-		os.Mkdir(filepath.Join(root, "jobs", id), 0o700)
-		os.WriteFile(filepath.Join(root, "jobs", id, record.State), []byte(strings.ReplaceAll(content, "ID", id)), 0o600)
-	}
-	os.Mkdir(filepath.Join(root, "jobs", "not-an-id"), 0o700)
-	st, ok, err := s.Newest(func(State) bool { return true })
-	if !ok || err != nil || st.Session != "ses_good" {
-		t.Errorf("%+v %v %v", st, ok, err)
+func TestRootPath(t *testing.T) {
+	for _, c := range []struct {
+		state, xdg, home, want string
+	}{
+		{"/s/../t", "/x", "/h", "/t"},
+		{"", "/x", "/h", "/x/opencode-delegate"},
+		{"", "relative", "/h", "/h/.local/state/opencode-delegate"},
+		{"relative", "/x", "/h", ""},
+		{"", "", "", ""},
+	} {
+		env := map[string]string{"OC_DELEGATE_STATE": c.state, "XDG_STATE_HOME": c.xdg}
+		got, err := RootPath(func(k string) string { return env[k] }, c.home)
+		if runtime.GOOS != "windows" && (got != c.want || (err == nil) != (c.want != "") || err != nil && kindOf(err) != fault.Usage) {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
 	}
 }
 
 func TestSecretsLeaveEverythingButThePrompt(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "state")
 	secret := "s3cr3t-" + "value-42"
-	s, err := OpenStore(root, redact.New([]string{"MY_API_KEY=" + secret}))
+	s, err := OpenStore(filepath.Join(t.TempDir(), "state"), redact.New([]string{"MY_API_KEY=" + secret}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := s.Create(State{Task: "use " + secret}, map[string]string{"title": secret}, []byte(secret), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]bool{record.Request: false, record.State: false, record.Prompt: true} {
-		data, _ := os.ReadFile(j.Record.File(name))
-		if strings.Contains(string(data), secret) != want {
-			t.Errorf("%s: %s", name, data)
+	o := order()
+	o.Prompt, o.Request.Title, o.Name, o.Launch.OnFinish = "use "+secret, secret, "name", "curl -d "+secret
+	j := made(t, s, o)
+	defer j.dies()
+	for name, want := range map[string]bool{record.Request: false, record.State: false, record.Launch: false, record.Prompt: true} {
+		data, err := os.ReadFile(j.Record.File(name))
+		if strings.Contains(string(data), secret) != want || err != nil {
+			t.Errorf("%s: %s, %v", name, data, err)
 		}
 		if !want && !json.Valid(data) {
 			t.Errorf("%s is no JSON: %s", name, data)

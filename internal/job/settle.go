@@ -99,6 +99,7 @@ func (s *Store) settle(ctx context.Context, id string) (State, error) {
 	if guard == nil {
 		return st, nil
 	}
+	unreserve(rec)
 	os.RemoveAll(rec.File(record.Tmp))
 	crashpoint.Here("removed", rec.File(record.Tmp))
 	if rec.WriteLast(record.State, st) == nil {
