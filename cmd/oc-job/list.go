@@ -17,7 +17,7 @@ import (
 type listVerb struct {
 	All   bool      `help:"The jobs of every repository, not of this one only."`
 	Mine  bool      `help:"Only your own jobs."`
-	State []string  `placeholder:"STATE" help:"Only jobs in one of these states (by commas, or repeated)."`
+	State []string  `sep:"none" placeholder:"STATE" help:"Only jobs in one of these states (by commas, or repeated)."`
 	Since call.Once `placeholder:"TIME" help:"Only jobs that were made since then: 30m, 2h, 7d ago, or a time such as 2026-11-29T19:30:00Z."`
 	Limit call.Once `short:"n" placeholder:"N" help:"At most N jobs, the newest."`
 	JSON  bool      `name:"json" help:"The same as a JSON array."`

@@ -24,11 +24,13 @@ type selection struct {
 // selection reads the flags. What comes back are problems with them, a sentence each.
 func (v *listVerb) selection(a *cli.App) (s selection, problems []string) {
 	s = selectionOf(a, v.All, v.Mine)
-	for _, name := range v.State {
-		if p := job.Phase(name); slices.Contains(job.Phases(), p) {
-			s.states = append(s.states, p)
-		} else {
-			problems = append(problems, fmt.Sprintf("flag --state: %.40q is no state of a job; there are %s", name, phaseNames()))
+	for _, list := range v.State {
+		for name := range strings.SplitSeq(list, ",") {
+			if p := job.Phase(name); slices.Contains(job.Phases(), p) {
+				s.states = append(s.states, p)
+			} else {
+				problems = append(problems, fmt.Sprintf("flag --state: %.40q is no state of a job; there are %s", name, phaseNames()))
+			}
 		}
 	}
 	var err error
