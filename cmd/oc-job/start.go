@@ -18,7 +18,7 @@ type startVerb struct {
 	call.Flags
 	jobFlags
 	Reuse bool     `group:"job" help:"Print the id of a job that lives and has the same task, directory, model and profile, instead of a second one."`
-	After []string `sep:"none" placeholder:"ID" group:"job" help:"Begin when this job has succeeded (repeatable)."`
+	After []string `placeholder:"ID,…" group:"job" help:"Begin when these jobs have succeeded (by commas, or repeated)."`
 }
 
 // jobFlags are the flags of every verb that begins a job.
