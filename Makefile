@@ -7,7 +7,7 @@ platforms   := darwin/arm64 darwin/amd64 windows/amd64
 
 export GOFLAGS ?= -mod=readonly
 
-.PHONY: build test lint cross tools demo bench fuzz clean help
+.PHONY: build test lint cross tools demo bench soak fuzz clean help
 
 build: ## static programs into dist/
 	@mkdir -p dist
@@ -37,6 +37,9 @@ demo: tools build ## one read-only and one writing delegation; MODEL=provider/mo
 
 bench: tools build ## what a delegation costs beside a direct call, start-up, decoder
 	@go run ./internal/bench
+
+soak: build ## 200 jobs with random kills, then what must hold all the same; SOAK="-jobs 30 -seed 7" chooses
+	@go run ./internal/soak $(SOAK)
 
 fuzz: ## each fuzz target for FUZZTIME (20s)
 	@scripts/fuzz $(or $(FUZZTIME),20s)

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// stopTime is how long a process is stopped.
+const stopTime = time.Second
+
+// kill sends signals to processes of every kind until the context is over, and lets none stopped.
+func (s *soak) kill(ctx context.Context, r *rand.Rand) {
+	var stopped sync.WaitGroup
+	defer stopped.Wait()
+	for s.every > 0 {
+		pause := time.Duration(r.Float64() * 2 * float64(s.every))
+		at, choice := r.Float64(), r.IntN(100)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		q, ok := draw(s.place.processes(), at)
+		if !ok {
+			continue
+		}
+		name := "KILL"
+		switch {
+		case choice < 20:
+			name = "STOP"
+		case choice < 35:
+			name = "TERM"
+		}
+		s.strike(q, name)
+		if name == "STOP" {
+			stopped.Go(func() {
+				time.Sleep(stopTime)
+				_ = q.signal("CONT")
+			})
+		}
+	}
+}
+
+// draw takes a kind first and then one of its processes, so that kinds of which there are many do not draw all the fire.
+func draw(list []process, at float64) (process, bool) {
+	byRole := map[string][]process{}
+	var roles []string
+	for _, q := range list {
+		if byRole[q.role()] == nil {
+			roles = append(roles, q.role())
+		}
+		byRole[q.role()] = append(byRole[q.role()], q)
+	}
+	if len(roles) == 0 {
+		return process{}, false
+	}
+	slices.Sort(roles)
+	at *= float64(len(roles))
+	some := byRole[roles[int(at)]]
+	return some[int((at-float64(int(at)))*float64(len(some)))], true
+}
+
+// strike sends a signal and notes whom it touches, before it does.
+func (s *soak) strike(q process, name string) {
+	c := s.place.started(q.pid)
+	if c != nil {
+		c.strike(name)
+	}
+	s.mu.Lock()
+	if f := s.fates[q.task]; f != nil {
+		f.hit = append(f.hit, name+" "+q.role())
+	}
+	s.mu.Unlock()
+	err := q.signal(name)
+	s.place.note("%s to %s: %v", name, q, err)
+	if err == nil {
+		s.mu.Lock()
+		s.kills[name+" "+q.role()]++
+		s.mu.Unlock()
+	}
+}
