@@ -29,7 +29,7 @@ func (r *reporter) block(j job.View, s screen) string {
 			add(label, *value)
 		}
 	}
-	add("job", j.ID)
+	add("id", j.ID)
 	add("name", j.Name)
 	fmt.Fprint(&b, s.style(faint, fmt.Sprintf("%-*s", labelWidth, "state")), s.style(stateStyle(j.State.State), string(j.State.State)), r.since(j, rep), "\n")
 	add("problem", j.Problem)
@@ -99,7 +99,7 @@ func (r *reporter) since(j job.View, rep report) string {
 // doings are the lines about what the worker does.
 func (r *reporter) doings(rep report, add func(label, value string), addText func(string, *string)) {
 	if rep.Retry != nil {
-		add("waits", waits(rep.Retry))
+		add("waits", r.waits(rep.Retry))
 	}
 	if rep.Step != nil && *rep.Step > 0 {
 		add("step", strconv.Itoa(*rep.Step))
@@ -137,7 +137,7 @@ func (r *reporter) doing(j job.View) string {
 		}
 		var parts []string
 		if p.Retry != nil {
-			parts = append(parts, "waits: "+waits(p.Retry))
+			parts = append(parts, "waits: "+r.waits(p.Retry))
 		}
 		if p.Step > 0 {
 			parts = append(parts, "step "+strconv.Itoa(p.Step))
@@ -182,14 +182,22 @@ func todo(t delegate.Todo) string {
 	return s
 }
 
-func waits(r *delegate.Retry) string {
-	s := plain.Line(r.Reason, cli.ReasonLimit)
-	if t := moment(r.ResetAt); t != nil {
-		s += " (until " + clock(t) + ")"
-	} else if t := moment(&r.Since); t != nil {
-		s += " (since " + clock(t) + ")"
+func (r *reporter) waits(retry *delegate.Retry) string {
+	s := plain.Line(retry.Reason, cli.ReasonLimit)
+	if t := moment(retry.ResetAt); t != nil {
+		s += " (until " + r.near(*t) + ")"
+	} else if t := moment(&retry.Since); t != nil {
+		s += " (since " + r.near(*t) + ")"
 	}
 	return s
+}
+
+// near is a time without its day, unless that is not clear.
+func (r *reporter) near(t time.Time) string {
+	if d := t.Sub(r.app.Now()); d > -12*time.Hour && d < 12*time.Hour {
+		return t.Local().Format("15:04")
+	}
+	return t.Local().Format("2006-01-02 15:04")
 }
 
 // clock is a time where the reader is.
@@ -206,7 +214,13 @@ func exact(seconds float64) string {
 	if d < 10*time.Second {
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 	}
-	return d.Round(time.Second).String()
+	s := d.Round(time.Second).String()
+	for _, end := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, end) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
 }
 
 func value(s *string) string {

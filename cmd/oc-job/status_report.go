@@ -45,6 +45,7 @@ type reporter struct {
 
 func (r *reporter) report(j job.View) report {
 	p, known := r.store.ReadProgress(j.ID)
+	known = known && j.State.State != job.Unreadable
 	if known && j.State.State == job.Running {
 		if j.CostUSD == nil {
 			j.CostUSD = p.CostUSD
@@ -69,11 +70,8 @@ func (r *reporter) report(j job.View) report {
 		s.Step, s.Tokens, s.Todo = &p.Step, &p.Tokens, p.Todo
 		s.Tool, s.Target, s.Text = clean(p.Tool, taskLimit), clean(p.Target, taskLimit), clean(p.Text, taskLimit)
 	}
-	if known && p.Retry != nil && j.State.State == job.Running {
-		s.Retry = &delegate.Retry{Reason: p.Retry.Reason, Since: p.Retry.Since, ResetAt: moment(p.Retry.ResetAt)}
-		if since := moment(&p.Retry.Since); since == nil {
-			s.Retry = nil
-		}
+	if known && p.Retry != nil && j.State.State == job.Running && moment(&p.Retry.Since) != nil {
+		s.Retry = &delegate.Retry{Reason: plain.Line(p.Retry.Reason, cli.ReasonLimit), Since: p.Retry.Since.UTC(), ResetAt: moment(p.Retry.ResetAt)}
 	}
 	if !j.Live() && j.State.State != job.Unreadable {
 		if res, err := r.store.ReadResult(j.ID); err == nil && res.Usage != nil { // progress may have missed the last step
