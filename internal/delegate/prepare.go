@@ -125,6 +125,16 @@ func (p *Plan) checkPrice(ctx context.Context) error {
 	return nil
 }
 
+// Asker finds the program of a request and returns how it is asked something: in the cage of a run that may only read, in an empty
+// directory unless the question is about a project, bounded in time and output. The request is checked as by [CheckRequest].
+func Asker(req Request, host Host) (path string, ask opencode.Runner, err error) {
+	p, path, err := plan(req, host)
+	if err != nil {
+		return "", nil, err
+	}
+	return path, p.query, nil
+}
+
 // queryTime bounds one question to opencode. A cold start on a busy machine takes most of it.
 const queryTime = 60 * time.Second
 

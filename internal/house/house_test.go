@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"internal/delegate"},
 	{"internal/call", "internal/journal"},
 	{"internal/job"},
-	{"internal/cli"},
+	{"internal/cli", "internal/doctor"},
 	{"cmd/oc-job/watch"},
 	{"cmd/oc-delegate", "cmd/oc-job"},
 }
