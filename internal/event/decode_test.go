@@ -39,6 +39,7 @@ func TestEveryKindOfEvent(t *testing.T) {
 		{"todos of wrong types", `{"type":"tool_use","part":{"tool":"todowrite","state":{"metadata":{"todos":[5,null,"x",[],{"content":"no status"},{"status":7},{"content":{},"status":"in_progress"},{"status":"later"}]}}}}`,
 			Event{Type: ToolUse, Tool: Tool{Name: "todowrite", Todo: &Todo{Total: 2}}}},
 		{"todos twice", `{"type":"tool_use","part":{"tool":"todowrite","state":{"metadata":{"todos":[{"status":"completed"}],"todos":"none"}}}}`, Event{Type: ToolUse, Tool: Tool{Name: "todowrite"}}},
+		{"metadata twice", `{"type":"tool_use","part":{"tool":"todowrite","state":{"metadata":{"todos":[{"status":"completed"}],"exit":1},"metadata":{}}}}`, Event{Type: ToolUse, Tool: Tool{Name: "todowrite"}}},
 		{"a state twice", `{"type":"tool_use","part":{"tool":"todowrite","state":{"metadata":{"todos":[{"status":"completed"}]}},"state":{"status":"completed"}}}`,
 			Event{Type: ToolUse, Tool: Tool{Name: "todowrite", Status: "completed"}}},
 		{"invalid", `{"type":"tool_use","part":{"tool":"invalid","state":{"status":"completed","input":{"error":"unavailable","tool":"frob"}}}}`,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,7 +59,7 @@ func TestRaw(t *testing.T) {
 		checkRaw(t, []byte(in))
 	}
 	// Code points across pieces, in a line that is longer than any of them.
-	checkRaw(t, []byte(strings.Repeat("\u202e日é\u009b", 1<<17)+"\n"))
+	checkRaw(t, []byte(`"`+strings.Repeat("\u202e日é\u009b", 1<<17)+"\"\n"))
 }
 
 func TestPrintLeavesHalfALine(t *testing.T) {
@@ -265,6 +266,81 @@ func TestFollowEnds(t *testing.T) {
 	}
 	if err := l.Print(t.Context(), &short{err: full}, true); !errors.Is(err, full) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a reader that has gone: %v", err)
+	}
+}
+
+// Half a line that is taken away again, as whoever repairs a log does, is no reason to begin anew.
+func TestHalfALineIsTakenAway(t *testing.T) {
+	t.Parallel()
+	f := follow(t, t.Context(), false)
+	one := textAt(`"one"`)
+	write(t, f.path, one+strings.Repeat("half", 100))
+	f.sees(t, "one")
+	time.Sleep(2 * pollEvery)
+	if err := os.Truncate(f.path, int64(len(one))); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f.path, textAt(`"2"`))
+	f.sees(t, "says: 2\n")
+	f.end(t)
+	if s := f.String(); strings.Count(s, "one") != 1 || strings.Contains(s, "|") {
+		t.Errorf("%q", s)
+	}
+}
+
+// A file that was cut and has grown again before it is read is not mistaken for the rest of the old line.
+func TestCutAndGrown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	write(t, path, textAt(`"one"`)+"half")
+	file, err := open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	grow := func() error {
+		os.Truncate(path, 0)
+		return nil
+	}
+	r := &tail{ctx: t.Context(), path: path, file: file, idle: grow}
+	buf := make([]byte, 1000)
+	n, err := r.Read(buf)
+	if string(buf[:n]) != textAt(`"one"`) || err != nil {
+		t.Fatalf("%q, %v", buf[:n], err)
+	}
+	if n, err = r.Read(buf); n != 0 || err != io.EOF || r.over {
+		t.Fatalf("%q, %v", buf[:n], err)
+	}
+	write(t, path, strings.Repeat("new line\n", 100))
+	if n, err = r.Read(buf); n != 0 || err != io.EOF {
+		t.Errorf("%q, %v", buf[:n], err)
+	}
+}
+
+// asked is a context that ends when it was asked some times.
+type asked struct {
+	context.Context
+	left int
+}
+
+var errAsked = errors.New("asked enough")
+
+func (a *asked) Err() error {
+	if a.left--; a.left < 0 {
+		return errAsked
+	}
+	return nil
+}
+
+// The end of the context in the middle of a line shows no part of it.
+func TestEndWithinALine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	write(t, path, strings.Repeat("noise without an end ", 1<<17)+"\n")
+	for _, raw := range []bool{false, true} {
+		var b bytes.Buffer
+		err := Log{Path: path, Raw: raw}.Print(&asked{t.Context(), 16}, &b, true)
+		if err != errAsked || !raw && b.Len() > 0 {
+			t.Errorf("raw %v: %v, %.100q", raw, err, b.String())
+		}
 	}
 }
 

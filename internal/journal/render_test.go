@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -97,6 +98,16 @@ func TestLinesThatAreNoEvents(t *testing.T) {
 		if got := render(t, c.in, nil); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
 		}
+	}
+}
+
+func TestStrangersAreNamedOnce(t *testing.T) {
+	var in strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&in, "{\"type\":\"event.%d\"}\n", i%50)
+	}
+	if got := render(t, in.String(), nil); strings.Count(got, "\n") != strangersShown || !strings.HasSuffix(got, "event.15\n") {
+		t.Errorf("%s", got)
 	}
 }
 

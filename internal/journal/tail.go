@@ -30,12 +30,13 @@ type tail struct {
 	seen int64 // the end of what was looked at
 	last bool  // there is nothing more than what is there now
 	over bool  // and no file will follow this one
+	gone bool  // the file was cut and is to be read anew: what it has by now does not follow what was given
 	err  error // what ended the reading, but for the end of the file
 }
 
 // Read is that of an io.Reader.
 func (t *tail) Read(p []byte) (int, error) {
-	for t.err == nil {
+	for t.err == nil && !t.gone {
 		if t.ctx.Err() != nil {
 			t.err = context.Cause(t.ctx)
 			break
@@ -58,6 +59,9 @@ func (t *tail) Read(p []byte) (int, error) {
 		} else if !t.last {
 			t.err = t.wait()
 		}
+	}
+	if t.gone {
+		return 0, io.EOF
 	}
 	return 0, t.err
 }
@@ -103,9 +107,12 @@ func (t *tail) final() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", t.path, err)
 	}
-	if own.Size() < t.seen {
-		t.whole = true // it was cut, and half a line with it
+	switch size := own.Size(); {
+	case size < t.off:
+		t.gone = true
 		return true, nil
+	case size < t.seen:
+		t.line, t.seen = t.off, t.off // half a line was taken away
 	}
 	if now, err := os.Lstat(t.path); err == nil && !os.SameFile(own, now) {
 		return true, nil

@@ -55,6 +55,10 @@ func TestRetryUnderWay(t *testing.T) {
 	// The two outputs come in any order: what happened before the failure heals nothing and ends nothing.
 	s.event(event.Event{Type: event.TextBlock, At: late, Text: event.Text{Head: "old", Size: 3}}, s.now)
 	want("an event from before", rate, s.now, s.now.Add(20*time.Second))
+	early := fails("APIError", rate, 429)
+	early.At = late
+	s.event(early, s.now)
+	want("an error from before", rate, s.now, s.now.Add(20*time.Second))
 	s.events(fails("APIError", rate, 429))
 	want("opencode gives up", "", time.Time{}, time.Time{})
 

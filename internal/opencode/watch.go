@@ -97,8 +97,8 @@ func (w *watch) moved(at, now time.Time) {
 
 // retries takes what became of a model call that opencode repeats.
 func (w *watch) retries(ev Evidence, f *fault.Error) {
-	w.retry = Retry{Reason: f.Reason, Since: w.failing, ResetAt: f.ResetAt}
-	if f.ResetAt.IsZero() && f.RetryAfter > 0 {
+	w.retry = Retry{Reason: f.Reason, Since: w.failing}
+	if f.RetryAfter > 0 {
 		w.retry.ResetAt = ev.At.Add(f.RetryAfter).Truncate(time.Second)
 	}
 }
