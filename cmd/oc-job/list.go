@@ -125,7 +125,7 @@ func moment(t *time.Time) *time.Time {
 	if t == nil || t.IsZero() {
 		return nil
 	}
-	u := t.UTC()
+	u := t.UTC().Truncate(time.Millisecond)
 	if u.Year() < 0 || u.Year() > 9999 {
 		return nil
 	}

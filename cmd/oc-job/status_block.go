@@ -116,7 +116,7 @@ func (r *reporter) doings(rep report, add func(label, value string), addText fun
 	}
 }
 
-// doing is what a job that lives is doing, in one line; empty when it does not live, or nothing is known.
+// doing is what a job is doing, or why it did not succeed, in one line; empty when there is nothing to tell.
 func (r *reporter) doing(j job.View) string {
 	clean := func(s string) string { return plain.Line(r.app.Secrets.String(s), cellLimit) }
 	switch j.State.State {
@@ -151,6 +151,9 @@ func (r *reporter) doing(j job.View) string {
 			parts = append(parts, p.Text)
 		}
 		return clean(strings.Join(parts, ", "))
+	case job.Succeeded:
+	default:
+		return clean(string(j.Status) + ": " + j.Reason)
 	}
 	return ""
 }

@@ -208,7 +208,15 @@ func TestStatusOfJobsThatHaveEnded(t *testing.T) {
 			t.Errorf("no %s in %s", want, got)
 		}
 	}
-	d.job(number(2), time.Hour, nil)
+	d.job(number(2), 2*time.Hour, nil)
+	want := strings.TrimPrefix(`
+20261129-100001-0k7q2m  failed     code  1h/1m  -  Mend the tests
+  INCOMPLETE: the stream was cut
+20261129-100002-0k7q2m  succeeded  code  2h/1m  -  Mend the tests
+`, "\n")
+	if got := d.run("status"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
 	if got, want := d.run("status", number(2)), "\nstate       succeeded  exit 0, after 1m\n"; !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
 	}
