@@ -85,9 +85,11 @@ func TestAnySize(t *testing.T) {
 		for width := 1; width <= 200; width++ {
 			m.Update(tea.WindowSizeMsg{Width: width, Height: 1 + width%13})
 			check()
-			press(t, m, "j", "c")
-			check()
-			press(t, m, "n")
+			for range worldly {
+				press(t, m, "c")
+				check()
+				press(t, m, "n", "j")
+			}
 			check()
 			if press(t, m, "home", "enter"); m.log == nil {
 				t.Fatal("no log")

@@ -308,17 +308,20 @@ func TestStuckTerminal(t *testing.T) {
 	p.mu.Lock()
 	p.deaf = true
 	p.mu.Unlock()
-	for last, end := -1, time.Now().Add(20*time.Second); ; { // until what the terminal holds does not grow any more
-		time.Sleep(300 * time.Millisecond)
-		n, err := unix.IoctlGetInt(int(p.master.Fd()), unix.TIOCINQ)
-		if err != nil {
+	// It is filled up by another writer, so that the view's next write surely waits.
+	fd, err := unix.Open(p.slave.Name(), unix.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for full := 0; full < 10; {
+		if _, err := unix.Write(fd, []byte(strings.Repeat("x", 100))); err == unix.EAGAIN {
+			full++
+			time.Sleep(50 * time.Millisecond)
+		} else if err != nil {
 			t.Fatal(err)
-		}
-		if n > 0 && n == last {
-			break
-		}
-		if last = n; time.Now().After(end) {
-			t.Fatal("the terminal is never full")
+		} else {
+			full = 0
 		}
 	}
 	begin := time.Now()
@@ -358,17 +361,18 @@ func TestUnsuitableTerminal(t *testing.T) {
 	if strings.Contains(p.text, "\x1b") {
 		t.Errorf("drawn all the same: %q", p.text)
 	}
-	for _, null := range []bool{true, false} {
-		p := start(t, "idle")
+	for _, keyless := range []bool{true, false} {
+		p := start(t, "view") // only its terminal is of use
 		p.see("q quit")
 		p.press("q")
 		p.exits(0)
-		cmd := exec.Command(os.Args[0])
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, os.Args[0])
 		cmd.Env = []string{"OC_WATCH_TEST=view", "TERM=xterm"}
-		if cmd.Stdin = p.slave; null {
-			cmd.Stdin = nil
-		} else {
-			cmd.Stdout = nil
+		cmd.Stdin, cmd.Stdout = p.slave, nil
+		if keyless {
+			cmd.Stdin, cmd.Stdout = nil, p.slave
 		}
 		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != exitUsage {
 			t.Errorf("exit %d where there is no terminal", cmd.ProcessState.ExitCode())
