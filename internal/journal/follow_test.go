@@ -3,64 +3,17 @@ package journal
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
-
-// checkRaw: raw lines act on no terminal, and what was JSON has the same value.
-func checkRaw(t *testing.T, text []byte) {
-	t.Helper()
-	var b bytes.Buffer
-	if err := copyRaw(&b, bytes.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	got := b.Bytes()
-	if !utf8.Valid(got) || bytes.ContainsFunc(got, forbidden) {
-		t.Errorf("raw %q became %q", text, got)
-	}
-	if bytes.Count(got, []byte("\n")) != bytes.Count(text, []byte("\n"))+min(1, len(text)-bytes.LastIndexByte(text, '\n')-1) {
-		t.Errorf("raw %q has other lines: %q", text, got)
-	}
-	lines := bytes.Split(got, []byte("\n"))
-	for i, line := range bytes.Split(text, []byte("\n")) {
-		var want, have any
-		if json.Unmarshal(line, &want) == nil && (json.Unmarshal(lines[i], &have) != nil || !reflect.DeepEqual(want, have)) {
-			t.Errorf("raw %q became %q", line, lines[i])
-		}
-	}
-}
-
-func TestRaw(t *testing.T) {
-	for in, want := range map[string]string{
-		"{\"a\":\"\x7f\u202e\u009bé\"}\r\n\n": "{\"a\":\"\\u007f\\u202e\\u009bé\"} \n\n",
-		"no \x1b[31mJSON\x00\xff\x9b":         "no \\u001b[31mJSON\\u0000\ufffd\ufffd\n",
-		"\t{}\n":                              "\t{}\n",
-		"":                                    "",
-		"\xe2\x82":                            "\ufffd\ufffd\n",
-	} {
-		var b bytes.Buffer
-		path := filepath.Join(t.TempDir(), "e")
-		os.WriteFile(path, []byte(in), 0o600)
-		if err := (Log{Path: path, Raw: true}).Print(t.Context(), &b, true); err != nil || b.String() != want {
-			t.Errorf("%q: %q, want %q, %v", in, b.String(), want, err)
-		}
-		checkRaw(t, []byte(in))
-	}
-	// Code points across pieces, in a line that is longer than any of them.
-	checkRaw(t, []byte(`"`+strings.Repeat("\u202e日é\u009b", 1<<17)+"\"\n"))
-}
 
 func TestPrintLeavesHalfALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.jsonl")
@@ -391,53 +344,3 @@ func TestFollowRace(t *testing.T) {
 		}
 	}
 }
-
-// TestLimitMemory: a line of 50 MB, whole or not, takes no 50 MB.
-func TestLimitMemory(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "events.jsonl")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.WriteString(`{"type":"text","timestamp":1795967542750,"sessionID":"ses_1","part":{"type":"text","text":"`)
-	block := bytes.Repeat([]byte(`some words\n`), 1<<16)
-	size := 0
-	for size < 50<<20 {
-		n, _ := f.Write(block)
-		size += n
-	}
-	check := func(name string, ended bool, want int64) {
-		for _, raw := range []bool{false, true} {
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			var n counter
-			if err := (Log{Path: path, Raw: raw}).Print(t.Context(), &n, ended); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			runtime.ReadMemStats(&after)
-			if int64(n) < want || want == 0 && n > 0 {
-				t.Errorf("%s, raw %v: %d bytes", name, raw, n)
-			}
-			if used := after.Sys - before.Sys; used > 8<<20 {
-				t.Errorf("%s, raw %v: takes %d KiB", name, raw, used>>10)
-			}
-		}
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		left := Salvage(path)
-		runtime.ReadMemStats(&after)
-		if used := after.Sys - before.Sys; used > 8<<20 || len(left.Text) > 256<<10 {
-			t.Errorf("%s: Salvage takes %d KiB, gives %d", name, used>>10, len(left.Text))
-		}
-	}
-	check("half", false, 0)
-	f.WriteString(`"}}` + "\n")
-	f.Close()
-	check("whole", false, int64(size))
-}
-
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
