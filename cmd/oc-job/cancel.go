@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync"
 
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/fault"
@@ -35,18 +36,24 @@ func (v *cancelVerb) run(a *cli.App) int {
 		}
 		jobs = append(jobs, j)
 	}
+	// All are asked at once, so that the graces do not add up; the answers come in the order of the words.
+	ends := make([]error, len(jobs))
+	var all sync.WaitGroup
+	for i := range jobs {
+		all.Go(func() { jobs[i], ends[i] = store.Cancel(ctx, jobs[i].ID, caller(a), a.Now()) })
+	}
+	all.Wait()
 	exit := 0
-	for _, j := range jobs {
-		now, err := store.Cancel(ctx, j.ID, caller(a), a.Now())
-		if err != nil {
-			exit = refuse(a, err)
+	for i, j := range jobs {
+		if ends[i] != nil {
+			exit = refuse(a, ends[i])
 			continue
 		}
 		note := ""
-		if now.State.State != job.Cancelled {
+		if j.State.State != job.Cancelled {
 			note = " (it had ended before)"
 		}
-		if _, err := fmt.Fprintf(a.Stdout, "%s %s%s\n", j.ID, now.State.State, note); err != nil {
+		if _, err := fmt.Fprintf(a.Stdout, "%s %s%s\n", j.ID, j.State.State, note); err != nil {
 			return refuse(a, fault.New(fault.RunFailed, "stdout: %w", err))
 		}
 	}
