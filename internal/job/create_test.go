@@ -18,7 +18,7 @@ import (
 func TestABackgroundJobBeforeItsSupervisor(t *testing.T) {
 	s := open(t)
 	o := order()
-	o.Name, o.RetryOf, o.ContinueOf, o.Launch.MaxJobs, o.Launch.MaxPerModel = "nightly", "20261129-193015-0k7x2m", "20261129-193015-0k7x2n", 7, 3
+	o.Name, o.RetryOf, o.ContinueOf, o.Launch.MaxJobs, o.Launch.MaxPerModel = "nightly", "20261129-193015-0k7u2m", "20261129-193015-0k7u2n", 7, 3
 	o.Prompt = "two\nlines"
 	now := time.Now()
 	j := madeAt(t, s, o, now)
@@ -155,7 +155,7 @@ func TestOneSessionOneJob(t *testing.T) {
 	s := open(t)
 	continuation := func() Order {
 		o := order()
-		o.Request.Session, o.ContinueOf = "ses_1", "20261129-193015-0k7x2m"
+		o.Request.Session, o.ContinueOf = "ses_1", "20261129-193015-0k7u2m"
 		return o
 	}
 	const callers = 8
@@ -204,6 +204,7 @@ func TestOneSessionOneJob(t *testing.T) {
 
 // A process that was stopped while it held create.lock is told of, and hangs nobody.
 func TestCreateLockOfAStoppedProcess(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	l, err := lock.Try(filepath.Join(s.root, createLock))
 	if err != nil {

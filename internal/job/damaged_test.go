@@ -24,7 +24,7 @@ var damage = map[string]struct {
 	"null":       {content(`null`), "no schema"},
 	"no schema":  {content(`{"id":"ID","state":"queued"}`), "no schema"},
 	"schema -1":  {content(`{"schema":-1,"id":"ID","state":"queued"}`), "no schema"},
-	"foreign":    {content(`{"schema":1,"id":"20261129-193015-0k7x2m","state":"queued"}`), "another job"},
+	"foreign":    {content(`{"schema":1,"id":"20261129-193015-0k7u2m","state":"queued"}`), "another job"},
 	"later":      {content(`{"schema":99,"id":"ID","state":"queued"}`), "schema 99"},
 	"much later": {content(`{"schema":2,"id":{"time":"ID"},"state":["queued"]}`), "schema 2"},
 	"no state":   {content(`{"schema":1,"id":"ID"}`), "does not exist"},

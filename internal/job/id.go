@@ -12,7 +12,7 @@ import (
 const alphabet = "0123456789abcdefghijklmnopqrstuv"
 
 // NewID returns an id that sorts by its time to the millisecond: date, time (UTC), two digits of base 32 for the
-// millisecond and four random ones, such as 20261129-193015-0k7x2m.
+// millisecond and four random ones, such as 20261129-193015-0k7u2m.
 func NewID(now time.Time) string {
 	now = now.UTC()
 	ms := now.Nanosecond() / int(time.Millisecond)
@@ -29,7 +29,7 @@ var idForm = lazyregexp.New(`^[0-9]{8}-[0-9]{6}-[0-9a-v]{6}$`)
 // CheckID reports whether id has the form of NewID. It must be asked before an id becomes part of a path.
 func CheckID(id string) error {
 	if !idForm().MatchString(id) {
-		return fmt.Errorf("bad job id %.40q; an id looks like 20261129-193015-0k7x2m", id)
+		return fmt.Errorf("bad job id %.40q; an id looks like 20261129-193015-0k7u2m", id)
 	}
 	return nil
 }

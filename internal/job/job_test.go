@@ -36,12 +36,12 @@ func TestIDsSortByTime(t *testing.T) {
 	if made, err := birthOf(ids[999]); err != nil || !made.Equal(at) {
 		t.Errorf("%s tells %v, %v", ids[999], made, err)
 	}
-	for _, bad := range []string{"", "..", "../20261129-193015-0k7x2m", "20261129-193015-0k7x2m/x", "20261129-193015-0k7x2M", "20261129-193015-0k7x2mz"} {
+	for _, bad := range []string{"", "..", "../20261129-193015-0k7u2m", "20261129-193015-0k7u2m/x", "20261129-193015-0k7u2M", "20261129-193015-0k7u2mz"} {
 		if CheckID(bad) == nil {
 			t.Errorf("%q passed", bad)
 		}
 	}
-	if _, err := birthOf("20261340-193015-0k7x2m"); err == nil {
+	if _, err := birthOf("20261340-193015-0k7u2m"); err == nil {
 		t.Error("a month of 13 passed")
 	}
 }

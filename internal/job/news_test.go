@@ -150,6 +150,7 @@ func TestNewsOfWhatIsNotThereAreForgotten(t *testing.T) {
 }
 
 func TestNewsLockOfAStoppedProcess(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	endAt(t, in(t, s, Running), time.Now())
 	l, err := lock.Try(filepath.Join(s.root, newsOf("shell"), "news.lock"))

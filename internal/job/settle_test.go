@@ -2,6 +2,7 @@ package job
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,7 +45,7 @@ func TestADeadSupervisorIsSeenAtOnce(t *testing.T) {
 			{"half a result", func(j *Job) { os.WriteFile(j.Record.File(record.Result), []byte(`{"schema":1,"sta`), 0o600) }, Lost, 18, "supervisor"},
 			{"another's result", func(j *Job) {
 				res := ended(j, fault.OK)
-				res.ID = "20261129-193015-0k7x2m"
+				res.ID = "20261129-193015-0k7u2m"
 				j.Record.WriteLast(record.Result, res)
 			}, Lost, 18, "supervisor"},
 			{"a later version's result", func(j *Job) {
@@ -141,6 +142,17 @@ func TestAStillbornRecord(t *testing.T) {
 	}
 	if v := look(t, s, old); v.State.State != Lost {
 		t.Errorf("%+v", v)
+	}
+	// What it was to be is told as far as it was written down.
+	o, known := order(), make(time.Now().Add(-birth-2*time.Second))
+	if err := errors.Join(s.Record(known).WriteExact(record.Prompt, []byte(o.Prompt)), s.Record(known).WriteJSON(record.Request, o.Request),
+		s.Record(known).WriteJSON(record.Launch, o.Launch)); err != nil {
+		t.Fatal(err)
+	}
+	want := o.state()
+	if v := look(t, s, known); v.State.State != Lost || v.Caller != want.Caller || v.Dir != want.Dir || v.Repo != want.Repo || v.Task != want.Task || v.Prompt != want.Prompt ||
+		v.Model != want.Model || !v.Background || v.CreatedAt.IsZero() || v.QueuedAt != nil {
+		t.Errorf("%+v, want what there is of %+v", v, want)
 	}
 	// One that is still being made after that time is not decided about.
 	st := order().state()
