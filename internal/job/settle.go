@@ -122,7 +122,18 @@ func (s *Store) stillborn(id string) (State, error) {
 	if !exists(s.dir(id)) {
 		return State{}, fs.ErrNotExist
 	}
-	return State{Schema: Schema, ID: id, State: Queued, CreatedAt: made}, nil
+	st := State{Schema: Schema}
+	// What it was to be is written before its state: its caller finds it in the list of the repository and can begin it again.
+	if req, err := s.ReadRequest(id); err == nil {
+		o := Order{Request: req}
+		o.Prompt, _ = s.ReadPrompt(id)
+		if l, err := s.ReadLaunch(id); err == nil {
+			o.Launch = &l
+		}
+		st = o.state()
+	}
+	st.ID, st.State, st.CreatedAt = id, Queued, made
+	return st, nil
 }
 
 // remains is the result of a job whose supervisor died: what it had written down, and why there is no more.
