@@ -56,10 +56,35 @@ func (s *soak) check(ctx context.Context) []entry {
 	}
 	s.outcomes(listed, results)
 	s.notices(ctx, all)
-	for _, q := range s.place.processes() {
-		s.history.breaks("there lives %s", q)
-	}
+	s.living()
 	return all
+}
+
+// living looks for processes that should not be. What has cleared its environment is found by its parents; when both of them were killed before
+// they could end it, the supervisor and the guardian, nobody can know it any more.
+func (s *soak) living() {
+	lost := 0
+	for _, f := range s.fates {
+		above, guardian := false, false
+		for _, h := range f.hit {
+			signal, role, _ := strings.Cut(h, " ")
+			above = above || signal == "KILL" && (role == "supervisor" || role == "foreground")
+			guardian = guardian || signal == "KILL" && role == "guardian"
+		}
+		if above && guardian {
+			lost++
+		}
+	}
+	for _, q := range s.place.processes() {
+		root := q.ours && q.marker == "" && q.task == 0 && q.role() == "child"
+		switch {
+		case root && s.orphans < lost:
+			s.orphans++
+		case !root && q.role() == "child" && q.marker == "" && q.task == 0 && s.orphans > 0: // its own child
+		default:
+			s.history.breaks("there lives %s", q)
+		}
+	}
 }
 
 // match finds the jobs of tasks whose caller died before it could print the id.
@@ -171,9 +196,11 @@ func (s *soak) notices(ctx context.Context, all []entry) {
 		}
 	}
 	for _, e := range all {
-		_, err := os.Stat(filepath.Join(s.place.state, "jobs", e.ID, "launch.json"))
-		if background := err == nil; background != s.history.noticed(e.ID) {
-			s.history.breaks("job %s, in the background %v: its end was told %v", e.ID, background, !background)
+		background := exists(filepath.Join(s.place.state, "jobs", e.ID, "launch.json"))
+		told := s.history.noticed(e.ID)
+		// Nobody is told of a job whose making was cut off before it was noted for whom it is made.
+		if unborn := e.State == job.Lost && e.StartedAt == nil && !s.printed[e.ID]; told && !background || !told && background && !unborn {
+			s.history.breaks("job %s, %s, in the background %v: its end was told %v", e.ID, e.State, background, told)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // A sight is what somebody was told of a job.
 type sight struct {
 	id           string
-	state        job.Phase
+	state        job.Phase  // empty: it lived, and nobody said in which phase
 	status       fault.Kind // empty = not told
 	exit         *int
 	text         *string
@@ -77,16 +77,19 @@ func (h *history) see(s sight) {
 	defer h.mu.Unlock()
 	h.sights++
 	st := h.story(s.id)
-	if rank(s.state) < 0 || s.state == job.Unreadable {
+	lives := s.state == ""
+	switch {
+	case !lives && (rank(s.state) < 0 || s.state == job.Unreadable):
 		h.fail("job %s was seen %s", s.id, s)
 		return
-	}
-	if s.state.Terminal() {
+	case !lives && s.state.Terminal():
 		h.seeEnd(st, s)
 		return
+	case st.end != nil && s.begun.After(st.end.ended):
+		h.fail("job %s was %s, and later alive: %s", s.id, st.end, s)
 	}
-	if st.end != nil && s.begun.After(st.end.ended) {
-		h.fail("job %s was %s, and later %s", s.id, st.end, s)
+	if lives {
+		return
 	}
 	for _, before := range st.living {
 		if s.begun.After(before.ended) && rank(s.state) < rank(before.state) {

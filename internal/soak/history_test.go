@@ -31,6 +31,7 @@ func TestContradictionsAreFound(t *testing.T) {
 		"a life":                         {[]sight{at(0, job.Waiting, ""), at(2, job.Queued, ""), at(4, job.Running, ""), at(6, job.Succeeded, fault.OK, "x"), at(8, job.Succeeded, fault.OK, "x")}, 0},
 		"alive after its end":            {[]sight{at(0, job.Failed, fault.RunFailed), at(2, job.Running, "")}, 1},
 		"alive while its end was told":   {[]sight{at(0, job.Failed, fault.RunFailed), at(1, job.Running, "")}, 0},
+		"alive somehow after its end":    {[]sight{at(0, job.Running, ""), at(2, "", ""), at(4, job.Lost, fault.JobLost), at(6, "", "")}, 1},
 		"back in the queue":              {[]sight{at(0, job.Running, ""), at(2, job.Queued, "")}, 1},
 		"queued, told late":              {[]sight{at(0, job.Running, ""), at(1, job.Queued, "")}, 0},
 		"two ends":                       {[]sight{at(0, job.Cancelled, fault.Cancelled), at(0, job.Lost, fault.JobLost)}, 1},

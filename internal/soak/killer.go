@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -44,6 +45,9 @@ func (s *soak) kill(ctx context.Context, r *rand.Rand) {
 	}
 }
 
+// brief are the kinds that live for moments only: they are hit more often than their share.
+const brief = " start again cancel notify cage foreground follower "
+
 // draw takes a kind first and then one of its processes, so that kinds of which there are many do not draw all the fire.
 func draw(list []process, at float64) (process, bool) {
 	byRole := map[string][]process{}
@@ -51,6 +55,9 @@ func draw(list []process, at float64) (process, bool) {
 	for _, q := range list {
 		if byRole[q.role()] == nil {
 			roles = append(roles, q.role())
+			if strings.Contains(brief, " "+q.role()+" ") {
+				roles = append(roles, q.role(), q.role())
+			}
 		}
 		byRole[q.role()] = append(byRole[q.role()], q)
 	}

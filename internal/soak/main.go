@@ -52,7 +52,7 @@ func parse(args []string) (options, error) {
 	flags.Int64Var(&o.seed, "seed", 0, "`seed` of all that is random; 0 = take one from the clock")
 	flags.IntVar(&o.parallel, "parallel", 8, "`callers` that start jobs at the same time")
 	flags.IntVar(&o.readers, "readers", 3, "`callers` that read, wait, cancel and repeat at the same time")
-	flags.DurationVar(&o.every, "kill-every", 150*time.Millisecond, "mean `time` between two signals; 0 sends none")
+	flags.DurationVar(&o.every, "kill-every", 100*time.Millisecond, "mean `time` between two signals of each of two killers; 0 sends none")
 	flags.StringVar(&o.toolDir, "tool-dir", "", "`directory` with oc-job and oc-delegate; default dist of this checkout")
 	flags.BoolVar(&o.keep, "keep", false, "keep the state directory and the log also when every promise held")
 	if err := flags.Parse(args); err != nil {

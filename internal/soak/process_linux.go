@@ -27,6 +27,9 @@ func (p *place) processes() []process {
 	var found []process
 	for _, pid := range order {
 		q := all[pid]
+		if q.ppid <= 1 && !q.ours {
+			continue
+		}
 		ours := q.ours
 		// What cleared its environment is known by who began it; a guardian has no environment that tells of a task.
 		for up, depth := all[q.ppid], 0; up.pid > 1 && depth < 10 && (!ours || q.task == 0); up, depth = all[up.ppid], depth+1 {

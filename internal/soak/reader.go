@@ -136,7 +136,7 @@ func (s *soak) result(ctx context.Context, caller, id string) (delegate.Result, 
 	}
 	c := s.call(ctx, caller, 0, nil, "oc-job", "result", "--json", id)
 	if c.exit == fault.JobRunning.Exit() {
-		s.history.see(sight{id: id, state: job.Waiting, by: "result", begun: c.begun, ended: c.begun})
+		s.history.see(sight{id: id, by: "result", begun: c.begun, ended: c.ended})
 		return res, false
 	}
 	err := json.Unmarshal([]byte(c.stdout), &res)

@@ -17,7 +17,7 @@ func (s *soak) report(out io.Writer, all []entry, wall time.Duration, left int, 
 	states, outside := map[string]int{}, 0
 	for _, e := range all {
 		states[string(e.State)]++
-		if _, ok := s.owner[e.ID]; !ok {
+		if !s.printed[e.ID] {
 			outside++
 		}
 	}
@@ -35,7 +35,7 @@ func (s *soak) report(out io.Writer, all []entry, wall time.Duration, left int, 
 	fmt.Fprintf(out, "%d signals: %s\n", total(s.kills), counts(s.kills))
 	fmt.Fprintf(out, "%d calls: %s\n", total(s.calls), counts(s.calls))
 	fmt.Fprintf(out, "%d sights of %d jobs; %d notices were repeated after a death\n", s.history.sights, len(s.history.seen()), s.history.repeated())
-	fmt.Fprintf(out, "doctor --fix: exit %d; %d processes before it\n", doctor.exit, left)
+	fmt.Fprintf(out, "doctor --fix: exit %d; %d processes before it; %d daemons without environment whose supervisor and guardian were both killed\n", doctor.exit, left, s.orphans)
 
 	files, bytes := usage(s.place.state)
 	records, _ := usage(filepath.Join(s.place.state, "jobs"))

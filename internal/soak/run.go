@@ -11,6 +11,8 @@ import (
 const (
 	// patience is how long jobs may take to end once nobody kills any more.
 	patience = 2 * time.Minute
+	// killers are those who send signals, so that two of them meet.
+	killers = 2
 	// unborn is after what time a reader decides about a record whose creation was cut off.
 	unborn = 11 * time.Second
 )
@@ -41,7 +43,9 @@ func (s *soak) storm(ctx context.Context) {
 	var others sync.WaitGroup
 	defer others.Wait()
 	defer over()
-	others.Go(func() { s.kill(ctx, s.random(1)) })
+	for i := range killers {
+		others.Go(func() { s.kill(ctx, s.random(uint64(10+i))) })
+	}
 	for i := range s.readers {
 		others.Go(func() { s.read(ctx, s.random(uint64(100+i))) })
 	}

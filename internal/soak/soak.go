@@ -21,14 +21,16 @@ type soak struct {
 	history *history
 	tasks   []*task
 
-	mu     sync.Mutex
-	fates  map[int]*fate // by the number of a task
-	owner  map[string]int
-	kills  map[string]int  // by signal and role
-	calls  map[string]int  // by what was called and its exit
-	wishes map[string]bool // jobs that somebody wanted to end
-	next   int             // number of the next task that a reader makes
-	begins atomic.Int64    // when a job was last begun, in Unix milliseconds
+	mu      sync.Mutex
+	fates   map[int]*fate   // by the number of a task
+	owner   map[string]int  // the task of a job
+	printed map[string]bool // jobs whose id a caller learnt
+	orphans int             // daemons that nobody could know any more
+	kills   map[string]int  // by signal and role
+	calls   map[string]int  // by what was called and its exit
+	wishes  map[string]bool // jobs that somebody wanted to end
+	next    int             // number of the next task that a reader makes
+	begins  atomic.Int64    // when a job was last begun, in Unix milliseconds
 }
 
 // A fate is what happened to a task.
@@ -41,7 +43,7 @@ type fate struct {
 
 func newSoak(o options, p *place) *soak {
 	s := &soak{
-		options: o, place: p, history: newHistory(), fates: map[int]*fate{}, owner: map[string]int{},
+		options: o, place: p, history: newHistory(), fates: map[int]*fate{}, owner: map[string]int{}, printed: map[string]bool{},
 		kills: map[string]int{}, calls: map[string]int{}, wishes: map[string]bool{}, next: o.jobs + 1,
 	}
 	s.tasks = makeTasks(o.jobs, s.random(0))
@@ -110,7 +112,8 @@ func (s *soak) begun(f *fate, c *call) {
 	switch {
 	case job.CheckID(id) == nil:
 		s.owns(f, id)
-		s.history.see(sight{id: id, state: job.Waiting, by: "start", begun: c.begun, ended: c.begun})
+		s.prints(id)
+		s.history.see(sight{id: id, by: "start", begun: c.begun, ended: c.ended})
 	case c.stdout != "":
 		s.history.breaks("%q printed %q", c.words, c.stdout)
 	case c.exit == 0 && c.untouched():
@@ -145,6 +148,7 @@ func (s *soak) delegate(ctx context.Context, f *fate, words []string) {
 		return
 	}
 	s.owns(f, sig.Job)
+	s.prints(sig.Job)
 	if c.exit == 0 && f.task.text != "" && c.stdout != f.task.text+"\n" {
 		s.history.breaks("task %d: the answer is %.200q, want %.200q", f.task.n, c.stdout, f.task.text)
 	}
@@ -165,6 +169,12 @@ func (s *soak) owns(f *fate, id string) {
 	if _, ok := s.owner[id]; !ok {
 		s.owner[id] = f.task.n
 	}
+}
+
+func (s *soak) prints(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.printed[id] = true
 }
 
 func (s *soak) idOf(n int) string {
