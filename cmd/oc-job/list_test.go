@@ -262,7 +262,11 @@ func TestListAsJSON(t *testing.T) {
 	// A time that RFC 3339 cannot say in UTC must not spoil the answer.
 	forgeRaw(t, d.state, number(3), `{"schema":1,"id":"`+number(3)+`","state":"lost","status":"JOB_LOST","exit":18,"repo":"`+d.app.Cwd+`","created_at":"9999-12-31T23:59:59-01:00","ended_at":"2026-11-29T20:00:00+02:00"}`)
 	forgeRaw(t, d.state, number(4), `{"schema":2}`)
+	forgeRaw(t, d.state, "20261399-100000-aaaaaa", "") // an id of no day
+	d.job("20260101-100000-aaaaaa", time.Hour, func(st *job.State) { st.Dir = "/a\x7f\u202e/" + secret })
 	want := strings.NewReplacer("DIR", d.app.Cwd, "\n", "").Replace(`[
+{"id":"20261399-100000-aaaaaa","name":null,"state":"unreadable","status":null,"exit":null,"tier":null,"model":null,"dir":null,"caller":null,
+"created_at":null,"started_at":null,"ended_at":null,"cost_usd":null,"task":null,"problem":"state.json is empty"},
 {"id":"20261129-100004-0k7q2m","name":null,"state":"unreadable","status":null,"exit":null,"tier":null,"model":null,"dir":null,"caller":null,
 "created_at":"2026-11-29T10:00:04Z","started_at":null,"ended_at":null,"cost_usd":null,"task":null,
 "problem":"state.json has schema 2, and this version knows 1; use the newer version that wrote it"},
@@ -272,7 +276,9 @@ func TestListAsJSON(t *testing.T) {
 "created_at":"2026-11-29T19:59:00Z","started_at":null,"ended_at":null,"cost_usd":null,"task":null},
 {"id":"20261129-100001-0k7q2m","name":"docs","state":"succeeded","status":"OK","exit":0,"tier":"code","model":"opencode-go/kimi-k2.7-code","dir":"DIR","caller":"shell",
 "created_at":"2026-11-29T19:00:00Z","started_at":"2026-11-29T19:00:00Z","ended_at":"2026-11-29T19:01:00Z","cost_usd":0.25,"task":"use [redacted] now",
-"retry_of":"20261129-100009-0k7q2m"}]`) + "\n"
+"retry_of":"20261129-100009-0k7q2m"},
+{"id":"20260101-100000-aaaaaa","name":null,"state":"succeeded","status":"OK","exit":0,"tier":"code","model":"opencode-go/kimi-k2.7-code","dir":"/a\u007f\u202e/[redacted]","caller":"shell",
+"created_at":"2026-11-29T19:00:00Z","started_at":"2026-11-29T19:00:00Z","ended_at":"2026-11-29T19:01:00Z","cost_usd":null,"task":"Mend the tests"}]`) + "\n"
 	if got := d.run("list", "--json"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
 	"opencode-delegate/internal/proc"
 	"opencode-delegate/internal/record"
+	"opencode-delegate/internal/redact"
 )
 
 // running makes a forged job one that runs since a quarter of an hour.
@@ -126,6 +128,54 @@ record      RECORD
 	}
 }
 
+// TestStatusIsPlain: a forged record acts on no terminal, and what is secret is not shown.
+func TestStatusIsPlain(t *testing.T) {
+	secret := "s3cr3t-" + "value-42"
+	d := newDesk(t, "MY_API_KEY="+secret)
+	d.app.Secrets = redact.New(d.app.Environ)
+	d.job(number(1), time.Minute, func(st *job.State) {
+		running(st)
+		st.Dir, st.Session, st.Tier, st.Version, st.RetryOf = "/\x1b[31m\u202e"+secret, "ses\x9b1", "\x07", "\x1b]0;t\x07", "\x1b[2J"
+	})
+	d.live(number(1))
+	p := progress()
+	p.Tool, p.Target, p.Retry, p.Todo.Active = "\x1b[31mbash", "echo "+secret, nil, "\x1b[5mx"
+	d.file(number(1), record.Progress, p)
+	d.job(number(2), time.Minute, func(st *job.State) {
+		running(st)
+		st.State, st.StartedAt, st.After = job.Waiting, nil, []string{"\x1b[31m" + secret}
+	})
+	d.live(number(2))
+	for _, args := range [][]string{{"status", number(1)}, {"status", number(2)}, {"status"}, {"status", number(1), "--json"}, {"status", "--json"}} {
+		got := d.run(args...)
+		if strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && unicode.IsControl(r) || r == '\u202e' }) {
+			t.Errorf("%v: not plain: %q", args, got)
+		}
+		if strings.Contains(got, secret) || !strings.Contains(got, "[redacted]") {
+			t.Errorf("%v: a secret: %s", args, got)
+		}
+	}
+}
+
+func TestStatusLeavesOutWhatIsNotKnown(t *testing.T) {
+	d := newDesk(t)
+	d.job(number(1), time.Minute, func(st *job.State) { running(st); st.Model = "p/resolved" })
+	d.live(number(1))
+	d.file(number(1), record.Progress, delegate.Progress{Text: "I begin", Model: "p/resolved"})
+	got := d.run("status", number(1))
+	for _, label := range []string{"step", "tokens", "tool", "todo", "cost", "waits", "session", "name", "lineage", "reason", "asked for"} {
+		if strings.Contains(got, "\n"+label+" ") || strings.Contains(got, "("+label) {
+			t.Errorf("%s in\n%s", label, got)
+		}
+	}
+	if got := d.run("status", number(1), "--json"); !strings.Contains(got, `"requested_model":null`) || !strings.Contains(got, `"text":"I begin","todo":null,"tokens":0,"retry":null,`) {
+		t.Errorf("%s", got)
+	}
+	if got := d.run("status"); !strings.HasSuffix(got, "  Mend the tests\n  I begin\n") {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestStatusOfJobsThatHaveNotBegun(t *testing.T) {
 	d := newDesk(t)
 	unborn := func(state job.Phase, queued time.Duration) func(*job.State) {
@@ -184,6 +234,7 @@ func TestStatusOfJobsThatHaveEnded(t *testing.T) {
 	d.job(number(1), time.Hour, func(st *job.State) {
 		st.State, st.Status, st.Exit, st.Reason = job.Failed, fault.Incomplete, new(5), "the stream was \x1b[1mcut"
 		st.Session, st.Dead, st.ContinueOf = "ses_1", "it is poisoned", number(9)
+		st.Supervisor = &proc.ID{PID: 4242}
 	})
 	d.file(number(1), record.Progress, progress())
 	d.file(number(1), record.Result, delegate.Result{Schema: 1, ID: number(1), Status: fault.Incomplete, Usage: &delegate.Usage{Input: 20000, Output: 300, Reasoning: 40, CacheRead: 5, CacheWrite: 1}})

@@ -121,9 +121,6 @@ func (t table) row(cols []column, cell func(i int) string, style string) (text s
 		b.WriteString(text + space + gap)
 		room -= c.width + len(gap)
 	}
-	if room < 0 {
-		return strings.TrimRight(b.String(), " "), 0
-	}
 	return b.String(), room
 }
 

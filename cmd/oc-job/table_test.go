@@ -26,7 +26,7 @@ func printed(t *testing.T, s screen, lines ...line) string {
 func TestTableForAPerson(t *testing.T) {
 	lines := []line{
 		{Row: watch.Row{ID: number(1), State: "running", Tier: "pro", Age: "4m", Cost: "$0.0123", Task: "Mend"}, lineage: "(retry of …0k7q2m)", below: "step 3"},
-		{Row: watch.Row{ID: number(2), State: "unreadable", Task: "state.json is empty"}},
+		{Row: watch.Row{ID: number(2), State: "unreadable", Age: "300d", Task: "state.json is empty"}},
 	}
 	want := strings.TrimPrefix(`
 ID                      STATE       TIER  AGE     COST  TASK
@@ -44,6 +44,26 @@ ID                      STATE       TIER  AGE     COST  TASK
 	for _, part := range []string{"\x1b[1mID ", "\x1b[36mrunning\x1b[m  ", "\x1b[31munreadable\x1b[m", "\x1b[2m(retry", "\x1b[2m  step 3\x1b[m\n"} {
 		if !strings.Contains(coloured, part) {
 			t.Errorf("no %q in %q", part, coloured)
+		}
+	}
+}
+
+func TestTableShowsLineageWhereThereIsRoom(t *testing.T) {
+	l := line{Row: watch.Row{ID: number(1), State: "failed", Tier: "pro", Age: "4m", Cost: "$1.00", Task: "Mend"}, lineage: "(retry of …0k7q2m)"}
+	short := number(1) + "  failed  pro  4m  $1.00  Mend"
+	long := short + "  (retry of …0k7q2m)"
+	for width, want := range map[int]string{columns(long): long, columns(long) - 1: short} {
+		if got := printed(t, screen{width: width}, l); got != want+"\n" {
+			t.Errorf("%d: %q, want %q", width, got, want)
+		}
+	}
+}
+
+func TestEachStateHasAColour(t *testing.T) {
+	want := []string{faint, faint, cyan, green, red, red, yellow, yellow, yellow, red, red}
+	for i, p := range job.Phases() {
+		if got := stateStyle(p); got != want[i] {
+			t.Errorf("%s: %s, want %s", p, got, want[i])
 		}
 	}
 }
@@ -142,6 +162,15 @@ func TestDollars(t *testing.T) {
 	}
 	if got := dollars(nil); got != "" {
 		t.Errorf("not known: %q", got)
+	}
+}
+
+func TestRowsActOnNoTerminal(t *testing.T) {
+	d := newDesk(t)
+	v := job.View{State: job.State{ID: number(1), State: job.Unreadable, Name: "a\x1b[31mb"}, Problem: "open\x1b[2J\n" + strings.Repeat("x", 2*cellLimit)}
+	r := rowOf(d.app, v, nil)
+	if r.Name != "ab" || !strings.HasPrefix(r.Task, "open xxx") || len(r.Task) > cellLimit+3 {
+		t.Errorf("%q", r)
 	}
 }
 
