@@ -233,8 +233,7 @@ func (p *crashPlace) decided(w walk, printed string) string {
 			outcome, p.unborn = "unborn, then lost", append(p.unborn, old)
 			continue
 		}
-		if v, err := p.store.Look(p.t.Context(), id); w.name == "cancel" && err == nil && v.Live() {
-			time.Sleep(300 * time.Millisecond) // the wish may have been left
+		if v, err := p.store.Look(p.t.Context(), id); w.name == "cancel" && err == nil && v.Live() && !p.wished(id) {
 			if out := p.run(p.command("oc-job", "cancel", id)); out == id+" cancelled" {
 				outcome = "running, until it is cancelled again"
 				continue
@@ -270,6 +269,12 @@ func (p *crashPlace) decided(w walk, printed string) string {
 		}
 	}
 	return outcome
+}
+
+// wished reports whether somebody wants a job to end.
+func (p *crashPlace) wished(id string) bool {
+	_, err := os.Stat(filepath.Join(p.store.Record(id).Path(), record.Cancel))
+	return err == nil
 }
 
 // goesOn checks that a new job can be started, ends well and is told of, with everything else that is background and has ended.
