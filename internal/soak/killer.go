@@ -18,13 +18,14 @@ func (s *soak) kill(ctx context.Context, r *rand.Rand) {
 	defer stopped.Wait()
 	for s.every > 0 {
 		pause := time.Duration(r.Float64() * 2 * float64(s.every))
-		at, choice := r.Float64(), r.IntN(100)
+		at, choice, both := r.Float64(), r.IntN(100), r.IntN(6) == 0
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(pause):
 		}
-		q, ok := draw(s.place.processes(), at)
+		list := s.place.processes()
+		q, ok := draw(list, at)
 		if !ok {
 			continue
 		}
@@ -36,6 +37,10 @@ func (s *soak) kill(ctx context.Context, r *rand.Rand) {
 			name = "TERM"
 		}
 		s.strike(q, name)
+		// With its parent: a supervisor and a guardian that die at once cannot tidy up after each other.
+		if i := slices.IndexFunc(list, func(up process) bool { return up.pid == q.ppid }); i >= 0 && both && name == "KILL" {
+			s.strike(list[i], name)
+		}
 		if name == "STOP" {
 			stopped.Go(func() {
 				time.Sleep(stopTime)

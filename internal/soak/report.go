@@ -35,6 +35,7 @@ func (s *soak) report(out io.Writer, all []entry, wall time.Duration, left int, 
 	fmt.Fprintf(out, "%d signals: %s\n", total(s.kills), counts(s.kills))
 	fmt.Fprintf(out, "%d calls: %s\n", total(s.calls), counts(s.calls))
 	fmt.Fprintf(out, "%d sights of %d jobs; %d notices were repeated after a death\n", s.history.sights, len(s.history.seen()), s.history.repeated())
+	fmt.Fprintf(out, "%d supervisors were killed when their result stood\n", s.sniped)
 	fmt.Fprintf(out, "doctor --fix: exit %d; %d processes before it; %d daemons without environment whose supervisor and guardian were both killed\n", doctor.exit, left, s.orphans)
 
 	files, bytes := usage(s.place.state)

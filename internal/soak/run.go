@@ -46,6 +46,7 @@ func (s *soak) storm(ctx context.Context) {
 	for i := range killers {
 		others.Go(func() { s.kill(ctx, s.random(uint64(10+i))) })
 	}
+	others.Go(func() { s.snipe(ctx, s.random(50)) })
 	for i := range s.readers {
 		others.Go(func() { s.read(ctx, s.random(uint64(100+i))) })
 	}

@@ -25,6 +25,7 @@ type soak struct {
 	fates   map[int]*fate   // by the number of a task
 	owner   map[string]int  // the task of a job
 	printed map[string]bool // jobs whose id a caller learnt
+	sniped  int             // results that stood when their supervisor was killed
 	orphans int             // daemons that nobody could know any more
 	kills   map[string]int  // by signal and role
 	calls   map[string]int  // by what was called and its exit

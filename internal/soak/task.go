@@ -70,6 +70,10 @@ func modes() []mode {
 		{3, fails("ignore-term", job.TimedOut, "--timeout", "2s", "--grace", "1s")},
 		{4, fails("hang", job.TimedOut, "--timeout", "2s")},
 		{3, fails("child:deaf,daemon,hang", job.TimedOut, "--timeout", "3s", "--grace", "1s")},
+		{10, func(t *task, r *rand.Rand) {
+			t.does([]string{"child:deaf,slowfirst", "daemon,slowfirst", "child:deaf,daemon,slowfirst"}[r.IntN(3)])
+			t.env = append(t.env, "OC_FAKE_SEC="+strconv.Itoa(1+r.IntN(2)))
+		}},
 		{12, func(t *task, r *rand.Rand) {
 			t.does("slowfirst")
 			t.env = append(t.env, "OC_FAKE_SEC="+strconv.Itoa(1+r.IntN(3)))
