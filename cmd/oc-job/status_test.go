@@ -307,7 +307,7 @@ func TestStatusOfAll(t *testing.T) {
 		st.EndedAt = new(deskNow().Add(-time.Second))
 	})
 	d.job(number(2), 25*time.Hour, mine)
-	d.job(number(3), time.Hour, nil) // another's
+	d.job(number(3), 10*time.Minute, nil) // another's
 	forgeRaw(t, d.state, number(4), "{")
 	for n := 10; n < 32; n++ {
 		d.job(number(n), time.Duration(60-n)*time.Minute, mine)
