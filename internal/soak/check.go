@@ -56,7 +56,7 @@ func (s *soak) check(ctx context.Context) []entry {
 	}
 	s.outcomes(listed, results)
 	s.notices(ctx, all)
-	s.living()
+	s.living() // doctor may have made it worse
 	return all
 }
 
@@ -64,11 +64,12 @@ func (s *soak) check(ctx context.Context) []entry {
 // they could end it, the supervisor and the guardian, nobody can know it any more.
 func (s *soak) living() {
 	lost := 0
+	s.orphans = 0
 	for _, f := range s.fates {
 		above, guardian := false, false
 		for _, h := range f.hit {
 			signal, role, _ := strings.Cut(h, " ")
-			above = above || signal == "KILL" && (role == "supervisor" || role == "foreground")
+			above = above || signal == "KILL" && (role == "supervisor" || role == "queued" || role == "foreground")
 			guardian = guardian || signal == "KILL" && role == "guardian"
 		}
 		if above && guardian {

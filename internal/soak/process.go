@@ -17,6 +17,7 @@ type process struct {
 	task      int    // 0 = none
 	ours      bool   // by itself, not by its parent
 	stopped   bool
+	busy      bool // it has children
 }
 
 func (q process) String() string {
@@ -37,6 +38,8 @@ func (q process) role() string {
 		return "question"
 	case name != "oc-job" && name != "oc-delegate":
 		return "child"
+	case word == "__supervisor" && !q.busy:
+		return "queued"
 	case word == "__supervisor":
 		return "supervisor"
 	case word == "__guardian":

@@ -24,6 +24,10 @@ func (p *place) processes() []process {
 			}
 		}
 	}
+	parents := map[int]bool{}
+	for _, q := range all {
+		parents[q.ppid] = true
+	}
 	var found []process
 	for _, pid := range order {
 		q := all[pid]
@@ -31,6 +35,7 @@ func (p *place) processes() []process {
 			continue
 		}
 		ours := q.ours
+		q.busy = parents[pid]
 		// What cleared its environment is known by who began it; a guardian has no environment that tells of a task.
 		for up, depth := all[q.ppid], 0; up.pid > 1 && depth < 10 && (!ours || q.task == 0); up, depth = all[up.ppid], depth+1 {
 			ours = ours || up.ours

@@ -31,6 +31,7 @@ func (s *soak) run(ctx context.Context, out io.Writer) []string {
 	for _, q := range left {
 		s.place.note("left before doctor: %s", q)
 	}
+	s.living()
 	doctor := s.call(ctx, callerName(0), 0, nil, "oc-job", "doctor", "--fix")
 	all := s.check(ctx)
 	s.report(out, all, time.Since(began), len(left), doctor)

@@ -16,23 +16,27 @@ import (
 const (
 	// aim is how long one supervisor is watched.
 	aim = 4 * time.Second
-	// lastSteps is about how long a supervisor takes from the text of the answer to its last write.
-	lastSteps = 12 * time.Millisecond
+	// lastSteps is about how long a supervisor takes from the text of the answer to its last write, lastStep from the result.
+	lastSteps, lastStep = 12 * time.Millisecond, 2 * time.Millisecond
 )
 
 // snipe kills supervisors in their last steps, between the evidence, the result and the state, which random moments hardly ever meet.
 func (s *soak) snipe(ctx context.Context, r *rand.Rand) {
 	for s.every > 0 && ctx.Err() == nil {
-		at, delay, hit := r.Float64(), time.Duration(r.Float64()*float64(lastSteps)), r.IntN(3) > 0
+		at, part, choice := r.Float64(), r.Float64(), r.IntN(4)
+		sign, delay := "result.md", time.Duration(part*float64(lastSteps))
+		if choice > 1 {
+			sign, delay = "result.json", time.Duration(part*float64(lastStep))
+		}
 		time.Sleep(50 * time.Millisecond)
 		q, ok := one(s.place.processes(), "supervisor", at)
-		if !ok || !hit || len(q.words) < 3 || job.CheckID(q.words[2]) != nil {
+		if !ok || choice == 0 || len(q.words) < 3 || job.CheckID(q.words[2]) != nil {
 			continue
 		}
 		id := q.words[2]
 		dir := filepath.Join(s.place.state, "jobs", id)
 		for begun := time.Now(); time.Since(begun) < aim && ctx.Err() == nil; time.Sleep(200 * time.Microsecond) {
-			if exists(filepath.Join(dir, "result.md")) {
+			if exists(filepath.Join(dir, sign)) {
 				time.Sleep(delay)
 				s.strike(q, "KILL")
 				s.written(id, dir)
