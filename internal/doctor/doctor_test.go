@@ -29,8 +29,12 @@ func TestMain(m *testing.M) {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "opencode") {
 		os.Exit(fakeopencode.Main())
 	}
+	os.Setenv(raceEnv, raceValue)
 	os.Exit(m.Run())
 }
+
+// A race build sleeps a second at the end of each process otherwise.
+const raceEnv, raceValue = "GORACE", "atexit_sleep_ms=0"
 
 // machineOf is a place as the doctor sees it. Later entries of env win.
 func machineOf(p *testplace.Place, env ...string) Machine {
@@ -40,7 +44,7 @@ func machineOf(p *testplace.Place, env ...string) Machine {
 		p.T.Fatal(err)
 	}
 	return Machine{Version: "v1.2.3", Host: delegate.Host{
-		Self: self, Environ: append(slices.Clone(p.Env), env...), Home: filepath.Join(p.Root, "home"), Cwd: p.Project,
+		Self: self, Environ: slices.Concat(p.Env, []string{raceEnv + "=" + raceValue}, env), Home: filepath.Join(p.Root, "home"), Cwd: p.Project,
 		Secrets: redact.New(nil), Now: time.Now, StateRoot: filepath.Join(p.Root, "state"),
 	}}
 }
@@ -294,7 +298,20 @@ func TestGit(t *testing.T) {
 		}
 	}
 	// What lies in the current directory is the repository's.
+	script(p, "git/opencode", "exit 1")
 	t.Chdir(filepath.Join(p.Root, "git"))
+	here := &examination{Machine: machineOf(p, path(".:"+filepath.Join(p.Root, "bin")))}
+	fake := filepath.Join(p.Root, "bin", "opencode")
+	if got := here.onPath(fake); len(got) != 0 {
+		t.Errorf("others on PATH: %v", got)
+	}
+	t.Chdir(p.Root)
+	if got := (&examination{Machine: machineOf(p, path("git"))}).onPath(fake); len(got) != 0 {
+		t.Errorf("others on PATH: %v", got)
+	}
+	if got := here.onPath("another"); !slices.Equal(got, []string{fake}) {
+		t.Errorf("others on PATH: %v", got)
+	}
 	if f := x(machineOf(p, path("."))); !strings.Contains(f.What, "not on PATH") {
 		t.Errorf("%+v", f)
 	}

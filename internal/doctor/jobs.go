@@ -38,13 +38,9 @@ func (x *examination) jobs(ctx context.Context, store *job.Store) ([]Finding, er
 	}
 	list := []Finding{{Name: "jobs", Level: OK, What: fmt.Sprintf("%d %s, %d of them alive", was.Jobs, plural(was.Jobs, "record", "records"), len(is.Live))}}
 	add := func(f Finding, there bool, fixed string, still bool) {
-		if !there {
-			return
+		if there {
+			list = append(list, after(f, fixed, still))
 		}
-		if f.Fixed = fixed; fixed != "" && !still {
-			f.Level, f.Remedy = OK, ""
-		}
-		list = append(list, f)
 	}
 	add(undecided(was), len(was.Undecided) > 0, did.decided, len(is.Undecided) > 0)
 	add(orphans(was), len(was.Orphans) > 0, did.ended, len(is.Orphans) > 0)
@@ -73,10 +69,23 @@ func (x *examination) survey(ctx context.Context, store *job.Store) (job.Survey,
 		return first, context.Cause(ctx)
 	case <-time.After(secondLook):
 	}
-	v, err := store.Survey(ctx, x.Host.Now())
+	second, err := store.Survey(ctx, x.Host.Now())
+	return both(first, second), err
+}
+
+// both is the second of two looks without what only one of them saw.
+func both(first, v job.Survey) job.Survey {
 	v.Locks = slices.DeleteFunc(v.Locks, func(path string) bool { return !slices.Contains(first.Locks, path) })
 	v.Orphans = slices.DeleteFunc(v.Orphans, func(c proc.Carrier) bool { return !slices.Contains(first.Orphans, c) })
-	return v, err
+	return v
+}
+
+// after is a finding after something was done about it; still tells that it is there all the same.
+func after(f Finding, fixed string, still bool) Finding {
+	if f.Fixed = fixed; !still {
+		f.Level, f.Remedy = OK, ""
+	}
+	return f
 }
 
 // mended says what was done, in words; empty = nothing.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -114,5 +115,34 @@ func TestHeldLocks(t *testing.T) {
 		if f.Name == "held" && strings.Contains(f.What, "queue.lock") {
 			t.Errorf("%+v", f)
 		}
+	}
+}
+
+func TestRoomFor(t *testing.T) {
+	for in, want := range map[[2]uint64]int64{{0, 0}: -1, {10, 3}: 3, {10, 0}: 0, {1 << 63, 1<<64 - 1}: 1 << 62} {
+		if got := roomFor(in[0], in[1]); got != want {
+			t.Errorf("%v: %d, want %d", in, got, want)
+		}
+	}
+}
+
+func TestBoth(t *testing.T) {
+	orphan := func(pid int) proc.Carrier { return proc.Carrier{Survivor: proc.Survivor{PID: pid}, Marker: "m"} }
+	got := both(
+		job.Survey{Jobs: 1, Locks: []string{"a", "b"}, Orphans: []proc.Carrier{orphan(1), orphan(2)}},
+		job.Survey{Jobs: 2, Locks: []string{"b", "c"}, Orphans: []proc.Carrier{orphan(2), orphan(3)}, Leftovers: []string{"x"}},
+	)
+	if got.Jobs != 2 || len(got.Leftovers) != 1 || !slices.Equal(got.Locks, []string{"b"}) || !slices.Equal(got.Orphans, []proc.Carrier{orphan(2)}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAfter(t *testing.T) {
+	f := Finding{Name: "x", Level: Warn, What: "w", Remedy: "r"}
+	if got := after(f, "did", true); got != (Finding{"x", Warn, "w", "r", "did"}) {
+		t.Errorf("%+v", got)
+	}
+	if got := after(f, "did", false); got != (Finding{"x", OK, "w", "", "did"}) {
+		t.Errorf("%+v", got)
 	}
 }

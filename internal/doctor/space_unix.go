@@ -10,9 +10,13 @@ func free(dir string) (bytes uint64, files int64, err error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, 0, err
 	}
-	files = int64(st.Ffree)
-	if st.Files == 0 {
-		files = -1
+	return uint64(st.Bavail) * uint64(st.Bsize), roomFor(st.Files, st.Ffree), nil
+}
+
+// roomFor is how many more files there may be, of so many in all; a file system without inodes of its own says 0 in all.
+func roomFor(total, free uint64) int64 {
+	if total == 0 {
+		return -1
 	}
-	return uint64(st.Bavail) * uint64(st.Bsize), files, nil
+	return int64(min(free, 1<<62))
 }

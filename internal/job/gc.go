@@ -88,14 +88,8 @@ func (s *Store) Remove(ctx context.Context, l Limits, now time.Time, dry bool) (
 	var chosen []Removal
 	chosen, r.Stays = l.choose(ended, total, now, used)
 	for _, c := range chosen {
-		if ctx.Err() != nil {
-			return r, context.Cause(ctx)
-		}
-		known = s.newUses(ctx, known, used)
-		why := used.of(c.State)
-		if why == "" {
-			c.Bytes, why, err = s.remove(ctx, c.State, dry)
-		}
+		var why string
+		known, why, err = s.removeUnused(ctx, &c, known, used, dry)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return r, context.Cause(ctx)
@@ -107,9 +101,17 @@ func (s *Store) Remove(ctx context.Context, l Limits, now time.Time, dry bool) (
 		default:
 			r.Gone = append(r.Gone, c)
 		}
-		err = nil
 	}
 	return r, nil
+}
+
+// removeUnused removes a record unless a job that has come since known was read builds on it. What is known now comes back.
+func (s *Store) removeUnused(ctx context.Context, c *Removal, known []string, used uses, dry bool) (now []string, why string, err error) {
+	now = s.newUses(ctx, known, used)
+	if why = used.of(c.State); why == "" {
+		c.Bytes, why, err = s.remove(ctx, c.State, dry)
+	}
+	return now, why, err
 }
 
 // choose returns what the limits let go, the first to end first. Total is what all records need on the disk; it matters only

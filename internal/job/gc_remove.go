@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,19 +34,13 @@ func (s *Store) remove(ctx context.Context, st State, dry bool) (size int64, why
 		return 0, why, err
 	}
 	crashpoint.Here("removed", st.ID)
-	s.deactivate(st.ID)
-	s.forget(st)
+	s.forget(st) // a note in active/ has gone with the leftovers
 	return size, "", removeTree(gone)
 }
 
 // hide renames a record after a last look at it, during which nobody can begin to decide about it.
 func (s *Store) hide(id, as string) (why string, err error) {
-	path := s.Record(id).File(record.Lock)
-	// Taking the lock makes the file, through whatever lies there in its place.
-	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path)
-	}
-	guard, err := lock.Try(path)
+	guard, err := lock.Try(s.Record(id).File(record.Lock))
 	switch {
 	case errors.Is(err, lock.ErrHeld):
 		return "somebody works on it", nil

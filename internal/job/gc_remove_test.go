@@ -26,6 +26,8 @@ func TestLeftoversGo(t *testing.T) {
 	}
 	ended, live := g.bury(1, 0, nil), g.bury(0, 0, func(st *State) { st.State = Running })
 	g.hold(live, record.Lease)
+	finishing := g.bury(2, 0, nil) // its supervisor has yet to remove the note
+	g.hold(finishing, record.Lease)
 	nobody := NewID(g.now.AddDate(0, 0, -2))
 	g.CacheDir()
 	go1 := []string{
@@ -33,7 +35,7 @@ func TestLeftoversGo(t *testing.T) {
 		g.write("active/"+ended, ""), old(g.write("active/"+nobody, "")), old(g.write(newsOf("shell")+"/"+nobody, "")),
 	}
 	stay := []string{
-		g.write(".tmp-new", ""), g.write("active/"+live, ""), g.write("active/"+NewID(g.now), ""), old(g.write(newsOf("shell")+"/news.lock", "")),
+		g.write("active/"+finishing, ""), g.write(".tmp-new", ""), g.write("active/"+live, ""), g.write("active/"+NewID(g.now), ""), old(g.write(newsOf("shell")+"/news.lock", "")),
 		old(g.write("queue.lock", "")), old(g.write(newsOf("shell")+"/"+ended, "")), old(g.write("cache/opencode-1.json", "")),
 	}
 	if r := g.remove(Limits{}, true); r.Leftovers != len(go1) {
@@ -146,5 +148,14 @@ func TestRemoveEndsWithItsContext(t *testing.T) {
 	cancel(fault.New(fault.Interrupted, "enough"))
 	if _, err := g.Remove(ctx, older(0), g.now, false); fault.Of(err) == nil || fault.Of(err).Kind != fault.Interrupted || !exists(g.dir(id)) {
 		t.Errorf("%v", err)
+	}
+}
+
+// What cannot be written down, since the disk is full, is decided for each reader anew, and may become something else.
+func TestRemoveWantsTheEndOnTheDisk(t *testing.T) {
+	g := newGraveyard(t)
+	id := g.bury(40, 0, func(st *State) { st.State = Running })
+	if why, err := g.hide(id, filepath.Join(g.root, jobsDir, removedPrefix+id)); why == "" || err != nil || !exists(g.dir(id)) {
+		t.Errorf("%q %v", why, err)
 	}
 }

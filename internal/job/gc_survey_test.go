@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,12 @@ func TestSurvey(t *testing.T) {
 	g.write("jobs/"+unborn+"/prompt.md", "x")
 	damaged := NewID(g.now.AddDate(0, -1, 0))
 	g.write("jobs/"+damaged+"/state.json", `{"schema":99}`)
+	linked := NewID(g.now.AddDate(0, -2, 0))
+	if err := os.Symlink(g.dir(live), g.dir(linked)); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	} else if err != nil {
+		g.write("jobs/"+linked, "")
+	}
 	queue, err := lock.Try(filepath.Join(g.root, "queue.lock"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,10 +66,11 @@ func TestSurvey(t *testing.T) {
 		return ids
 	}
 	sorted := func(ids ...string) []string { slices.Sort(ids); return ids }
-	if v.Jobs != 9 || !slices.Equal(ids(v.Lost), []string{missed}) || !slices.Equal(ids(v.Undecided), sorted(dead, cut)) || !slices.Equal(ids(v.Live), sorted(live, starting)) {
+	if v.Jobs != 10 || !slices.Equal(ids(v.Lost), []string{missed}) || !slices.Equal(ids(v.Undecided), sorted(dead, cut)) || !slices.Equal(ids(v.Live), sorted(live, starting)) {
 		t.Errorf("%d jobs, lost %v, undecided %v, live %v (%s is older than is told)", v.Jobs, ids(v.Lost), ids(v.Undecided), ids(v.Live), forgotten)
 	}
-	if len(v.Unreadable) != 1 || v.Unreadable[0].ID != damaged || !strings.Contains(v.Unreadable[0].Problem, "99") {
+	if len(v.Unreadable) != 2 || v.Unreadable[0].ID != damaged || !strings.Contains(v.Unreadable[0].Problem, "99") ||
+		v.Unreadable[1].ID != linked || !strings.Contains(v.Unreadable[1].Problem, "not a directory") {
 		t.Errorf("unreadable: %+v", v.Unreadable)
 	}
 	if want := []string{filepath.Join(g.root, "queue.lock"), news, g.Record(starting).File(record.Lock)}; !slices.Equal(v.Locks, want) {

@@ -267,19 +267,29 @@ func TestRemoveSparesWhatIsInUse(t *testing.T) {
 }
 
 // A job that comes while gc is at work is seen before the next record goes.
-func TestNewUses(t *testing.T) {
+func TestRemoveSeesNewUses(t *testing.T) {
 	g := newGraveyard(t)
-	known, err := g.ids(activeDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := g.bury(0, 0, func(st *State) { st.State, st.After = Waiting, []string{"earlier"} })
+	awaited, free := g.bury(40, 0, nil), g.bury(41, 0, nil)
+	id := g.bury(0, 0, func(st *State) { st.State, st.After = Waiting, []string{awaited} })
 	g.hold(id, record.Lease)
 	g.write("active/"+id, "")
 	g.write("active/"+NewID(g.now), "") // one that has no record yet is looked at again
-	used := uses{}
-	if known = g.newUses(context.Background(), known, used); !slices.Equal(known, []string{id}) || used["earlier"] == "" {
-		t.Errorf("known %v, used %v", known, used)
+	gone := func(id string) (string, []string) {
+		st, err := readState(g.dir(id), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, why, err := g.removeUnused(context.Background(), &Removal{State: st}, nil, uses{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return why, now
+	}
+	if why, now := gone(awaited); !strings.Contains(why, id) || !slices.Equal(now, []string{id}) || !exists(g.dir(awaited)) {
+		t.Errorf("%q, known %v", why, now)
+	}
+	if why, _ := gone(free); why != "" || exists(g.dir(free)) {
+		t.Errorf("%q", why)
 	}
 }
 
