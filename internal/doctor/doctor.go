@@ -7,6 +7,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func Examine(ctx context.Context, m Machine) Report {
 	findings = append(findings, x.configuration()...)
 	// Jobs come before opencode: what ends processes must have none of its own.
 	findings = append(findings, x.state(ctx)...)
-	ctx, cancel := context.WithTimeout(ctx, questionTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, questionTime, fmt.Errorf("no answer within %s", questionTime))
 	defer cancel()
 	git := make(chan Finding, 1)
 	go func() { git <- x.git(ctx) }()
