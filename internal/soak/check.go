@@ -77,11 +77,11 @@ func (s *soak) living() {
 		}
 	}
 	for _, q := range s.place.processes() {
-		root := q.ours && q.marker == "" && q.task == 0 && q.role() == "child"
+		bare := q.role() == "child" && q.marker == "" && q.task == 0
 		switch {
-		case root && s.orphans < lost:
+		case bare && q.ours && s.orphans < lost:
 			s.orphans++
-		case !root && q.role() == "child" && q.marker == "" && q.task == 0 && s.orphans > 0: // its own child
+		case bare && !q.ours: // its parent is told of, and counted
 		default:
 			s.history.breaks("there lives %s", q)
 		}

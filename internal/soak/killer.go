@@ -25,7 +25,7 @@ func (s *soak) kill(ctx context.Context, r *rand.Rand) {
 		case <-time.After(pause):
 		}
 		list := s.place.processes()
-		q, ok := draw(list, at)
+		q, ok := draw(slices.DeleteFunc(slices.Clone(list), s.left), at)
 		if !ok {
 			continue
 		}
@@ -48,6 +48,23 @@ func (s *soak) kill(ctx context.Context, r *rand.Rand) {
 			})
 		}
 	}
+}
+
+// left reports whether a process is one of a job that nobody supervises any more: it has to go without our help, which would hide that it
+// stays.
+func (s *soak) left(q process) bool {
+	switch q.role() {
+	case "worker", "guardian", "cage", "child":
+	default:
+		return false
+	}
+	if q.task == 0 {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.fates[q.task]
+	return f != nil && slices.ContainsFunc(f.hit, func(h string) bool { return h == "KILL supervisor" || h == "KILL queued" || h == "KILL foreground" })
 }
 
 // brief are the kinds that live for moments only: they are hit more often than their share.
