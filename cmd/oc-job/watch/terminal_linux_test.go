@@ -150,6 +150,12 @@ func (p *place) read() {
 	}
 }
 
+func (p *place) drawn() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text
+}
+
 func (p *place) modes() unix.Termios {
 	p.t.Helper()
 	m, err := unix.IoctlGetTermios(int(p.slave.Fd()), unix.TCGETS)
@@ -202,10 +208,10 @@ func (p *place) exits(code int) {
 	select {
 	case <-p.ended:
 	case <-time.After(20 * time.Second):
-		p.t.Fatalf("the view does not end; drawn: %q", p.text)
+		p.t.Fatalf("the view does not end; drawn: %q", p.drawn())
 	}
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
-		p.t.Errorf("exit %d, want %d: %q", got, code, p.text)
+		p.t.Errorf("exit %d, want %d: %q", got, code, p.drawn())
 	}
 	if after := p.modes(); after != p.before {
 		p.t.Errorf("the terminal is left with %+v, was %+v", after, p.before)
@@ -217,11 +223,10 @@ func (p *place) gaveBack() {
 	p.t.Helper()
 	p.see("\x1b[?1049l")
 	time.Sleep(50 * time.Millisecond)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	drawn := p.drawn()
 	for on, off := range map[string]string{"\x1b[?1049h": "\x1b[?1049l", "\x1b[?25l": "\x1b[?25h", "\x1b[?2004h": "\x1b[?2004l"} {
-		if strings.LastIndex(p.text, on) < 0 || strings.LastIndex(p.text, off) < strings.LastIndex(p.text, on) {
-			p.t.Errorf("%q is not followed by %q in %q", on, off, p.text)
+		if strings.LastIndex(drawn, on) < 0 || strings.LastIndex(drawn, off) < strings.LastIndex(drawn, on) {
+			p.t.Errorf("%q is not followed by %q in %q", on, off, drawn)
 		}
 	}
 }
@@ -236,8 +241,8 @@ func TestOnATerminal(t *testing.T) {
 	if p.modes() == p.before {
 		t.Error("the terminal still waits for whole lines")
 	}
-	if strings.Contains(p.text, "title") || strings.Contains(p.text, "\a") {
-		t.Errorf("a job's text acts on the terminal: %q", p.text)
+	if drawn := p.drawn(); strings.Contains(drawn, "title") || strings.Contains(drawn, "\a") {
+		t.Errorf("a job's text acts on the terminal: %q", drawn)
 	}
 
 	p.press("\x1b[B\r") // down, enter
@@ -267,14 +272,9 @@ func TestStillnessCostsNothing(t *testing.T) {
 	p := start(t, "view")
 	p.see("20261129-newest", "q quit")
 	time.Sleep(300 * time.Millisecond)
-	p.mu.Lock()
-	before := len(p.text)
-	p.mu.Unlock()
+	before := len(p.drawn())
 	time.Sleep(2500 * time.Millisecond) // the jobs are asked for twice
-	p.mu.Lock()
-	drawn := p.text[before:]
-	p.mu.Unlock()
-	if drawn != "" {
+	if drawn := p.drawn()[before:]; drawn != "" {
 		t.Errorf("%q was drawn", drawn)
 	}
 	p.press("\x03") // ctrl-c
@@ -358,8 +358,8 @@ func TestColours(t *testing.T) {
 func TestUnsuitableTerminal(t *testing.T) {
 	p := start(t, "view", "TERM=dumb")
 	p.exits(exitUsage)
-	if strings.Contains(p.text, "\x1b") {
-		t.Errorf("drawn all the same: %q", p.text)
+	if drawn := p.drawn(); strings.Contains(drawn, "\x1b") {
+		t.Errorf("drawn all the same: %q", drawn)
 	}
 	for _, keyless := range []bool{true, false} {
 		p := start(t, "view") // only its terminal is of use

@@ -64,8 +64,8 @@ func run(ctx context.Context, in, out *os.File, environ []string, src Source) er
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	program := tea.NewProgram(newModel(newCommands(ctx, src)), tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
-		tea.WithEnvironment(environ), tea.WithColorProfile(profile(environ)), tea.WithFPS(30), tea.WithoutSignalHandler())
+	program := tea.NewProgram(newModel(newCommands(ctx, src)), tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(environ),
+		tea.WithColorProfile(profile(environ)), tea.WithFPS(30), tea.WithoutSignalHandler())
 	ended := make(chan error, 1)
 	go func() {
 		_, err := program.Run()
@@ -74,6 +74,8 @@ func run(ctx context.Context, in, out *os.File, environ []string, src Source) er
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
+		// Not by the library's own context: it would close its reader of keys while that still reads.
+		go program.Quit()
 		select {
 		case err = <-ended:
 		case <-time.After(patience): // the library waits for its last write
