@@ -14,37 +14,7 @@ import (
 	"time"
 
 	"opencode-delegate/internal/job"
-	"opencode-delegate/internal/testplace"
 )
-
-// command is a call that has not been started.
-func (p *place) command(args ...string) *exec.Cmd {
-	p.T.Helper()
-	dir, err := programs()
-	if err != nil {
-		p.T.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(dir, "oc-job"), args...)
-	cmd.Dir, cmd.Env = p.Project, p.Env
-	return cmd
-}
-
-func fakePlace(t *testing.T, env ...string) *place {
-	t.Helper()
-	p := &place{testplace.Fake(t, env...)}
-	t.Cleanup(func() { p.endAll() })
-	return p
-}
-
-// endAll cancels what a test has left running, before its directory is removed.
-func (p *place) endAll() {
-	records, _ := filepath.Glob(filepath.Join(p.Root, "state/jobs/2*"))
-	for _, r := range records {
-		if id := filepath.Base(r); p.state(id).Live() {
-			p.job("cancel", id)
-		}
-	}
-}
 
 // Nothing of a job holds what its caller had open: not stdin, stdout and stderr, and not their duplicates.
 func TestStartLeavesNothingOpen(t *testing.T) {

@@ -46,6 +46,9 @@ const (
 	queueLock  = "queue.lock"
 )
 
+// ownEntries are all that we ever make there, but for temporary files.
+var ownEntries = []string{jobsDir, activeDir, newsDir, cachesDir, createLock, queueLock}
+
 // OpenStore opens the state directory at an absolute path and makes it when it is missing. An error is a
 // fault.Usage that says what is wrong with the directory.
 func OpenStore(root string, set *redact.Set) (*Store, error) {

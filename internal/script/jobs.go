@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -154,14 +153,13 @@ func endJobs(state string) {
 	records, _ := filepath.Glob(filepath.Join(state, "jobs", "*"))
 	for _, r := range records {
 		if pid := supervisorOf(r); pid > 1 {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_ = kill(pid, "KILL")
 		}
 	}
 }
 
 // end SIGNAL ID… sends a signal to the supervisors of jobs, as their records name them.
 func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
-	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}[args[0]]
 	for _, id := range args[1:] {
 		pid := 0 // which it writes down a moment after it has the lease
 		for deadline := time.Now().Add(2 * time.Second); pid == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -170,8 +168,8 @@ func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
 		if pid < 2 {
 			ts.Fatalf("job %s has no supervisor", id)
 		}
-		ts.Check(syscall.Kill(pid, sig))
-		for deadline := time.Now().Add(2 * time.Second); sig == syscall.SIGKILL && alive(strconv.Itoa(pid)) && time.Now().Before(deadline); {
+		ts.Check(kill(pid, args[0]))
+		for deadline := time.Now().Add(2 * time.Second); args[0] == "KILL" && alive(strconv.Itoa(pid)) && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 	}
