@@ -252,6 +252,51 @@ func TestAStoppedCreatorComesTooLate(t *testing.T) {
 	}
 }
 
+// A foreground job for whose lease there was no room takes it before it writes, unless a reader was first.
+func TestALeaseThatHadNoRoom(t *testing.T) {
+	s := open(t)
+	at := time.Now()
+	roomless := func() *Job {
+		j := made(t, s, foreground())
+		j.release()
+		os.Remove(s.lease(j.state.ID))
+		os.Remove(j.Record.File(record.State))
+		return j
+	}
+	j := roomless()
+	j.keep(func(st *State) { st.State, st.StartedAt = Running, &at })
+	if held, err := lock.Held(s.lease(j.state.ID)); !held || err != nil || j.lost != nil || look(t, s, j.state.ID).State.State != Running {
+		t.Errorf("held %v, %v, %v", held, err, j.lost)
+	}
+	j.finish(ended(j, fault.OK))
+
+	j = roomless()
+	j.Record.WriteJSON(record.State, State{Schema: 1, ID: j.state.ID, State: Queued, CreatedAt: at.Add(-time.Hour)})
+	if v := look(t, s, j.state.ID); v.State.State != Lost {
+		t.Errorf("%+v", v.State)
+	}
+	j.keep(func(st *State) { st.State, st.StartedAt = Running, &at })
+	if v := look(t, s, j.state.ID); v.State.State != Lost || j.lost == nil {
+		t.Errorf("%+v, %v", v.State, j.lost)
+	}
+}
+
+// A supervisor that dies on its very last step leaves an entry among the living; it goes with the next look.
+func TestALeftOverEntryOfTheLiving(t *testing.T) {
+	s := open(t)
+	j := in(t, s, Running)
+	j.finish(ended(j, fault.OK))
+	if err := s.activate(j.state.ID); err != nil {
+		t.Fatal(err)
+	}
+	if live, err := s.Live(t.Context()); err != nil || len(live) != 0 {
+		t.Errorf("%v %v", live, err)
+	}
+	if ids, _ := s.ids(activeDir); len(ids) != 0 {
+		t.Errorf("active: %v", ids)
+	}
+}
+
 // An entry of the living without a record is passed over, and goes when nobody can be about to make one.
 func TestCutOffBeforeTheRecord(t *testing.T) {
 	s := open(t)
