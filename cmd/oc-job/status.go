@@ -60,6 +60,7 @@ const (
 func (v *statusVerb) mine(ctx context.Context, a *cli.App, store *job.Store) int {
 	since := a.Now().Add(-recently)
 	own := selection{caller: caller(a)}
+	collectLate()
 	jobs, err := store.List(ctx, func(v job.View) bool {
 		return own.matches(v) && (v.Live() || v.EndedAt != nil && v.EndedAt.After(since))
 	})
