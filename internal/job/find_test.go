@@ -21,7 +21,11 @@ func TestFind(t *testing.T) {
 		}
 		return j.state.ID
 	}
-	a, b := named("alpha", at), named("twice", at.Add(time.Hour))
+	a := named("alpha", at)
+	if id, _, err := s.Find(t.Context(), ""); kindOf(err) != fault.NotFound {
+		t.Errorf("nothing names the only job: %q, %v", id, err)
+	}
+	b := named("twice", at.Add(time.Hour))
 	c := named("twice", at.AddDate(0, 0, 1))
 	for word, want := range map[string]string{
 		a: a, a[:15]: a, b[:13]: b, "alpha": a, "20261130": c, c[:9]: c,

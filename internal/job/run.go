@@ -69,7 +69,8 @@ type progressFile struct {
 	began time.Time // of the time in which nothing is written
 	next  *delegate.Progress
 	timer *time.Timer
-	over  bool
+
+	written, over bool
 }
 
 // write keeps the newest value and writes it, at once or when it is time.
@@ -90,17 +91,20 @@ func (p *progressFile) flush() {
 		return
 	}
 	_ = p.record.WriteJSON(record.Progress, p.next)
-	p.next, p.began = nil, time.Now()
+	p.next, p.began, p.written = nil, time.Now(), true
 }
 
-// last ends the writing: the result says the rest.
+// last ends the writing. A run that has written before writes its last value, so that no step is missing.
 func (p *progressFile) last() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = true
 	if p.timer != nil {
 		p.timer.Stop()
 	}
+	if p.next != nil && p.written {
+		_ = p.record.WriteJSON(record.Progress, p.next)
+	}
+	p.next, p.over = nil, true
 }
 
 // ReadProgress is what a run was doing when it last said so; false = nothing is known.

@@ -111,7 +111,7 @@ func (v View) Ahead(live []View) (n int) {
 	return n
 }
 
-// List returns the jobs that match, newest first. Match sees the state as it is on the disk, before anything is decided about it.
+// List returns the jobs that match, newest first. Match sees what is true at that moment; it is called from several goroutines.
 func (s *Store) List(ctx context.Context, match func(View) bool) ([]View, error) {
 	ids, err := s.IDs()
 	if err != nil {

@@ -66,13 +66,7 @@ func (s *soak) living() {
 	lost := 0
 	s.orphans = 0
 	for _, f := range s.fates {
-		above, guardian := false, false
-		for _, h := range f.hit {
-			signal, role, _ := strings.Cut(h, " ")
-			above = above || signal == "KILL" && (role == "supervisor" || role == "queued" || role == "foreground")
-			guardian = guardian || signal == "KILL" && role == "guardian"
-		}
-		if above && guardian {
+		if f.bereft() {
 			lost++
 		}
 	}

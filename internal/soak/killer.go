@@ -64,7 +64,23 @@ func (s *soak) left(q process) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.fates[q.task]
-	return f != nil && slices.ContainsFunc(f.hit, func(h string) bool { return h == "KILL supervisor" || h == "KILL queued" || h == "KILL foreground" })
+	return f != nil && !f.beheaded().IsZero()
+}
+
+// beheaded is when whoever supervised the task was killed; zero = nobody was.
+func (f *fate) beheaded() (at time.Time) {
+	for _, role := range []string{"supervisor", "queued", "foreground"} {
+		if t := f.killed[role]; t.After(at) {
+			at = t
+		}
+	}
+	return at
+}
+
+// bereft reports whether supervisor and guardian were killed so soon after each other that neither could end what the other one left.
+func (f *fate) bereft() bool {
+	guardian, above := f.killed["guardian"], f.beheaded()
+	return !guardian.IsZero() && !above.IsZero() && above.Sub(guardian).Abs() < 500*time.Millisecond
 }
 
 // brief are the kinds that live for moments only: they are hit more often than their share.
@@ -101,6 +117,12 @@ func (s *soak) strike(q process, name string) {
 	s.mu.Lock()
 	if f := s.fates[q.task]; f != nil {
 		f.hit = append(f.hit, name+" "+q.role())
+		if name == "KILL" {
+			if f.killed == nil {
+				f.killed = map[string]time.Time{}
+			}
+			f.killed[q.role()] = time.Now()
+		}
 	}
 	s.mu.Unlock()
 	err := q.signal(name)

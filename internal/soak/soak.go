@@ -36,10 +36,11 @@ type soak struct {
 
 // A fate is what happened to a task.
 type fate struct {
-	task  *task
-	id    string   // as it was printed, or as it was found in the list at the end
-	after []string // the jobs that it was told to wait for
-	hit   []string // signals that its processes got
+	task   *task
+	id     string               // as it was printed, or as it was found in the list at the end
+	after  []string             // the jobs that it was told to wait for
+	hit    []string             // signals that its processes got
+	killed map[string]time.Time // when one of a role was last killed
 }
 
 func newSoak(o options, p *place) *soak {

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write testdata anew")
 
 // worldly are jobs in words that are not easily laid out.
 var worldly = []Row{
-	{"20261129-193015-0k7x2m", "", "running", "flash", "12s", "$0.0012", "add a test for the parser of dates and run it"},
+	{"20261129-193015-0k7u2m", "", "running", "flash", "12s", "$0.0012", "add a test for the parser of dates and run it"},
 	{"20261129-193014-0k7x2a", "übersetzen", "succeeded", "code", "3m12s", "$0.12", "翻訳してください：このファイルを日本語に、そして英語にも"},
 	{"20261129-193013-0k7x2b", "", "failed", "pro", "1h2m", "$12.30", "👩‍👩‍👧‍👦 family, 🇩🇪 flag, ❤️ heart, 👍🏽 thumb and more of them"},
 	{"20261129-193012-0k7x2c", "한국어", "cancelled", "flash", "2d", "", "e\u0301\u0301\u0301 combining, नमस्ते दुनिया, สวัสดีชาวโลก"},
@@ -123,7 +123,7 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	m.Update(tea.WindowSizeMsg{Width: 45, Height: 12})
-	if s := screen(m); !strings.Contains(s, "0k7x2m  running") || !strings.Contains(s, "…") {
+	if s := screen(m); !strings.Contains(s, "0k7u2m  running") || !strings.Contains(s, "…") {
 		t.Errorf("the end of an id is cut off:\n%s", s)
 	}
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 12})
