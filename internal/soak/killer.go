@@ -9,8 +9,11 @@ import (
 	"time"
 )
 
-// stopTime is how long a process is stopped.
-const stopTime = time.Second
+const (
+	// stopTime is how long a process is stopped; some are for longTime, which is more than anybody waits for a lock.
+	stopTime = time.Second
+	longTime = 6 * time.Second
+)
 
 // kill sends signals to processes of every kind until the context is over, and lets none stopped.
 func (s *soak) kill(ctx context.Context, r *rand.Rand) {
@@ -42,8 +45,12 @@ func (s *soak) kill(ctx context.Context, r *rand.Rand) {
 			s.strike(list[i], name)
 		}
 		if name == "STOP" {
+			long := stopTime
+			if choice < 6 {
+				long = longTime
+			}
 			stopped.Go(func() {
-				time.Sleep(stopTime)
+				time.Sleep(long)
 				_ = q.signal("CONT")
 			})
 		}

@@ -17,7 +17,6 @@ import (
 // path of its program, by its environment, or by its parent.
 type place struct {
 	root, bin, project, state, tmp string
-	opencodeState                  string
 
 	mu    sync.Mutex
 	calls map[int]*call // of the processes that were started from here, by pid
