@@ -54,6 +54,9 @@ func TestAWaitingJobHasNoPlaceInTheQueueYet(t *testing.T) {
 	s := open(t)
 	j := in(t, s, Waiting)
 	defer j.dies()
+	if held, err := lock.Held(j.Record.File(record.Lock)); held || err != nil {
+		t.Errorf("the supervisor keeps record.lock, which is for those who decide: %v, %v", held, err)
+	}
 	if v := look(t, s, j.state.ID); v.State.State != Waiting || v.QueuedAt != nil || len(v.After) != 1 {
 		t.Errorf("%+v", v)
 	}

@@ -78,9 +78,6 @@ func TestAJobFromItsStartToItsEnd(t *testing.T) {
 	if held, err := lock.Held(s.lease(st.ID)); !held || err != nil {
 		t.Errorf("it returned before the supervisor held the lease: %v, %v", held, err)
 	}
-	if held, err := lock.Held(s.Record(st.ID).File(record.Lock)); held || err != nil {
-		t.Errorf("record.lock is still held: %v, %v", held, err)
-	}
 	unix.Close(loose)
 	w.Close()
 	eof := make(chan error, 1)
@@ -94,6 +91,9 @@ func TestAJobFromItsStartToItsEnd(t *testing.T) {
 		t.Error("the job holds our output")
 	}
 	v := until(t, s, st.ID, func(v View) bool { return v.State.State == Running && v.Session != "" })
+	if held, err := lock.Held(s.Record(st.ID).File(record.Lock)); held || err != nil {
+		t.Errorf("record.lock is still held: %v, %v", held, err)
+	}
 	if sid, err := unix.Getsid(v.Supervisor.PID); err != nil || sid != v.Supervisor.PID || v.Supervisor.PID == os.Getpid() {
 		t.Errorf("the supervisor %d is in session %d, %v", v.Supervisor.PID, sid, err)
 	}

@@ -210,6 +210,36 @@ func TestAReadOnlyDirectoryCanBeAsked(t *testing.T) {
 	}
 }
 
+func TestAskingLeavesNothingOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lease")
+	l, err := Try(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() int {
+		names, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	before := open()
+	for range 100 {
+		_, _ = Held(path)
+		_, _ = Try(path)
+	}
+	l.Release()
+	for range 100 {
+		_ = Free(t.Context(), path)
+		if l, err := Try(path); err == nil {
+			l.Release()
+		}
+	}
+	if n := open(); n > before+20 { // other tests may have opened some
+		t.Errorf("%d files are open, %d were before", n, before)
+	}
+}
+
 // A pipe in place of a lock has nobody at its other end.
 func TestAPipeHangsNobody(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
