@@ -33,7 +33,8 @@ func run(a *cli.App, args []string) int {
 		return a.Refuse(fault.New(fault.Usage, "%w", err).With("oc-delegate --help lists the flags"))
 	}
 	c, problems := call.Resolve(g.Flags, call.Environment{Getenv: a.Getenv, Home: a.Home, Cwd: a.Cwd})
-	maxWait, err := call.MaxWait(g.MaxWait, a.Getenv)
+	maxWait, row, err := call.MaxWait(g.MaxWait, a.Getenv)
+	c.Rows = append(c.Rows, row)
 	if err != nil {
 		problems = append(problems, err.Error())
 	}

@@ -35,19 +35,19 @@ func parseDuration(text string, zero bool) (time.Duration, error) {
 }
 
 // MaxWait is how long a call waits in the foreground before it leaves its job to the background: the flag, else
-// OC_DELEGATE_MAX_WAIT, else 0, which is for ever.
-func MaxWait(flag Once, getenv func(string) string) (time.Duration, error) {
-	text, source := getenv("OC_DELEGATE_MAX_WAIT"), "environment OC_DELEGATE_MAX_WAIT"
+// OC_DELEGATE_MAX_WAIT, else 0, which is for ever. The row is for --explain.
+func MaxWait(flag Once, getenv func(string) string) (time.Duration, Row, error) {
+	row := Row{"max-wait", getenv("OC_DELEGATE_MAX_WAIT"), "environment OC_DELEGATE_MAX_WAIT"}
 	if flag.Set {
-		text, source = flag.Text, "flag --max-wait"
-	} else if text == "" {
-		return 0, nil
+		row.Value, row.Source = flag.Text, "flag --max-wait"
+	} else if row.Value == "" {
+		row.Value, row.Source = "0", "built in"
 	}
-	d, err := parseDuration(text, true)
+	d, err := parseDuration(row.Value, true)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", source, err)
+		return 0, row, fmt.Errorf("%s: %w", row.Source, err)
 	}
-	return d, nil
+	return d, row, nil
 }
 
 // Days reads a duration that may be given in days too: 300s, 10m, 2h, 30d or plain seconds.

@@ -1,12 +1,9 @@
 package job
 
 import (
-	"encoding/json"
-	"fmt"
 	"runtime"
 
 	"opencode-delegate/internal/call"
-	"opencode-delegate/internal/record"
 )
 
 // A Launch is launch.json: what the supervisor of a background job must know beside the request.
@@ -24,19 +21,3 @@ type Launch struct {
 
 // DefaultMaxJobs is how many jobs run at once unless the caller says otherwise: a worker waits for its model most of the time.
 func DefaultMaxJobs() int { return 2 * runtime.NumCPU() }
-
-// ReadLaunch is how a background job was started.
-func (s *Store) ReadLaunch(id string) (Launch, error) {
-	data, err := record.Read(s.Record(id).File(record.Launch), requestLimit)
-	if err != nil {
-		return Launch{}, err
-	}
-	var l Launch
-	if err := json.Unmarshal(data, &l); err != nil {
-		return l, fmt.Errorf("launch.json is damaged: %w", err)
-	}
-	if l.Schema < 1 || l.Schema > Schema {
-		return l, fmt.Errorf("launch.json has schema %d, and this version knows %d", l.Schema, Schema)
-	}
-	return l, nil
-}

@@ -99,7 +99,6 @@ func TestCancelOfAStoppedSupervisor(t *testing.T) {
 	cmd, line := role(t, s, "supervise")
 	id := line()
 	cmd.Process.Signal(syscall.SIGSTOP)
-	go cmd.Wait()
 	began := time.Now()
 	v, err := s.Cancel(t.Context(), id, "shell", began)
 	if err != nil || v.State.State != Cancelled || time.Since(began) < reaction || time.Since(began) > reaction+2*time.Second {

@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -105,11 +104,4 @@ func (p *progressFile) last() {
 		_ = p.record.WriteJSON(record.Progress, p.next)
 	}
 	p.next, p.over = nil, true
-}
-
-// ReadProgress is what a run was doing when it last said so; false = nothing is known.
-func (s *Store) ReadProgress(id string) (delegate.Progress, bool) {
-	var p delegate.Progress
-	data, err := record.Read(s.Record(id).File(record.Progress), 64<<10)
-	return p, err == nil && json.Unmarshal(data, &p) == nil
 }

@@ -2,14 +2,11 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"time"
 
-	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/crashpoint"
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
@@ -19,33 +16,8 @@ import (
 	"opencode-delegate/internal/record"
 )
 
-// resultLimit bounds what is read of a result.json; its text has at most 256 KiB, its list of files is the longest part.
-const resultLimit = 64 << 20
-
 // orphanGrace is the time between TERM and KILL for what a dead supervisor has left: nobody reads their output any more.
 const orphanGrace = time.Second
-
-// ReadResult is the result of a job that has ended.
-func (s *Store) ReadResult(id string) (delegate.Result, error) {
-	data, err := record.Read(s.Record(id).File(record.Result), resultLimit)
-	if err != nil {
-		return delegate.Result{}, err
-	}
-	var res delegate.Result
-	if err := json.Unmarshal(data, &res); err != nil {
-		return res, fmt.Errorf("result.json is damaged: %w", err)
-	}
-	switch {
-	case res.Schema < 1 || res.Schema > Schema:
-		return res, fmt.Errorf("result.json has schema %d, and this version knows %d", res.Schema, Schema)
-	case res.ID != id:
-		return res, errors.New("result.json is that of another job")
-	case res.Status == "":
-		return res, errors.New("result.json has no status")
-	}
-	res.Record, res.Exit = s.dir(id), res.Status.Exit()
-	return res, nil
-}
 
 // settle decides about a job that has no terminal state and whose lease nobody holds.
 //
@@ -144,7 +116,7 @@ func (s *Store) remains(st State) delegate.Result {
 	switch {
 	case exists(rec.File(record.Cancel)):
 		f = fault.New(fault.Cancelled, "cancelled by request")
-	case st.Supervisor != nil && st.Supervisor.Boot != proc.Boot():
+	case st.Supervisor != nil && rebooted(st.Supervisor.Boot):
 		f.Reason = "the machine was restarted while job " + st.ID + " was " + string(st.State)
 	case st.StartedAt == nil:
 		f.Reason += " before its run began"
@@ -168,6 +140,9 @@ func (s *Store) remains(st State) delegate.Result {
 	return delegate.Unjudged(req, delegate.Job{ID: st.ID, Record: rec}, f, began, lastSign(rec, began), left)
 }
 
+// rebooted reports whether a boot is known not to be the present one.
+func rebooted(boot string) bool { return boot != "" && proc.Boot() != "" && boot != proc.Boot() }
+
 func lostHint(st State, left delegate.Remains) string {
 	if st.Session != "" || left.Session != "" {
 		return "oc-job recover " + st.ID + " goes on in its session; oc-job retry " + st.ID + " begins again"
@@ -184,50 +159,4 @@ func lastSign(rec record.Dir, began time.Time) time.Time {
 		}
 	}
 	return last
-}
-
-// requestLimit bounds what is read of a request.json.
-const requestLimit = 1 << 20
-
-// ReadRequest is what a job was asked to do.
-func (s *Store) ReadRequest(id string) (delegate.Request, error) {
-	data, err := record.Read(s.Record(id).File(record.Request), requestLimit)
-	if err != nil {
-		return delegate.Request{}, err
-	}
-	var req delegate.Request
-	if err := json.Unmarshal(data, &req); err != nil {
-		return req, fmt.Errorf("request.json is damaged: %w", err)
-	}
-	if req.Schema < 1 || req.Schema > Schema {
-		return req, fmt.Errorf("request.json has schema %d, and this version knows %d", req.Schema, Schema)
-	}
-	return req, nil
-}
-
-// Result is what a job came to. A job that has not ended is a fault JOB_RUNNING; one whose result cannot be read is JOB_LOST, with
-// where the rest of it lies.
-func (s *Store) Result(v View) (delegate.Result, error) {
-	if v.Live() {
-		return delegate.Result{}, running(v.State)
-	}
-	res, err := s.ReadResult(v.ID)
-	if err != nil {
-		f := fault.New(fault.JobLost, "job %s has no result that can be read: %w", v.ID, bare(err))
-		if v.State.State == Unreadable {
-			f = fault.New(fault.JobLost, "job %s cannot be read: %s", v.ID, v.Problem)
-		}
-		return res, f.With("what there is lies in " + s.dir(v.ID))
-	}
-	res.SessionDead = v.Dead
-	return res, nil
-}
-
-// ReadPrompt is the task of a job, exactly as it was given.
-func (s *Store) ReadPrompt(id string) (string, error) {
-	data, err := record.Read(s.Record(id).File(record.Prompt), call.PromptLimit+4<<10)
-	if err != nil {
-		return "", fault.New(fault.JobLost, "the task of job %s cannot be read: %w", id, bare(err))
-	}
-	return string(data), nil
 }
