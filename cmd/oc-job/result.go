@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
@@ -95,23 +94,10 @@ func replyOf(store *job.Store, j job.View, asJSON bool) call.Reply {
 
 // wholeText prints the text as it was, also where a digest was asked for.
 func wholeText(w io.Writer, store *job.Store, res delegate.Result) error {
-	f, err := os.Open(store.Record(res.ID).File(record.Text))
+	err := cli.WriteText(w, store.Record(res.ID).File(record.Text))
 	if errors.Is(err, fs.ErrNotExist) && res.Text != "" {
 		_, err = fmt.Fprintln(w, plain.Clean(res.Text)) // what was saved of a run that wrote none
-		return err
 	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	clean := plain.NewWriter(w)
-	if _, err := io.Copy(clean, f); err != nil {
-		return err
-	}
-	if err := clean.Close(); err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, "\n")
 	return err
 }
 

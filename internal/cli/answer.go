@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,12 +80,21 @@ func shown(res delegate.Result, short bool) delegate.Result {
 
 // writeLong streams a text that is too long to be held from the record.
 func writeLong(w io.Writer, res delegate.Result) error {
-	f, err := os.Open(filepath.Join(res.Record, record.Text))
-	if err != nil {
+	err := WriteText(w, filepath.Join(res.Record, record.Text))
+	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := io.WriteString(w, ended(plain.Clean(res.Text))); err != nil {
 			return err
 		}
 		return fmt.Errorf("the text is cut: %w", err)
+	}
+	return err
+}
+
+// WriteText streams the whole text of a record, cleaned of what acts on a terminal. A file that is missing is fs.ErrNotExist.
+func WriteText(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
 	}
 	defer f.Close()
 	clean := plain.NewWriter(w)
