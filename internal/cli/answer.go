@@ -81,7 +81,7 @@ func shown(res delegate.Result, short bool) delegate.Result {
 // writeLong streams a text that is too long to be held from the record.
 func writeLong(w io.Writer, res delegate.Result) error {
 	err := WriteText(w, filepath.Join(res.Record, record.Text))
-	if errors.Is(err, fs.ErrNotExist) {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && pe.Op == "open" {
 		if _, err := io.WriteString(w, ended(plain.Clean(res.Text))); err != nil {
 			return err
 		}
