@@ -72,7 +72,7 @@ func ours(path string) bool {
 	defer d.Close()
 	names, _ := d.Readdirnames(64)
 	for _, n := range names {
-		if !slices.Contains([]string{jobsDir, activeDir, newsDir, cachesDir, createLock, queueLock}, n) && !strings.HasPrefix(n, ".tmp-") {
+		if !slices.Contains(ownEntries, n) && !strings.HasPrefix(n, ".tmp-") {
 			return false
 		}
 	}
