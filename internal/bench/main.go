@@ -76,8 +76,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	if err := startUp(ctx, out, *tool, *pairs*2); err != nil {
+	jobs := filepath.Join(filepath.Dir(*tool), "oc-job")
+	if err := place.jobs(ctx, out, jobs, *pairs); err != nil {
 		return err
+	}
+	for _, t := range []string{*tool, jobs} {
+		if err := startUp(ctx, out, t, *pairs*2); err != nil {
+			return err
+		}
 	}
 	return decoder(ctx, out, root)
 }

@@ -132,7 +132,7 @@ func startUp(ctx context.Context, out io.Writer, tool string, n int) error {
 	if err != nil {
 		return err
 	}
-	comparison{"Start-up", "`true`", "`oc-delegate --version`", as, bs}.print(out)
+	comparison{"Start-up", "`true`", "`" + filepath.Base(tool) + " --version`", as, bs}.print(out)
 	return nil
 }
 
