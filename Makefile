@@ -7,7 +7,7 @@ platforms   := darwin/arm64 darwin/amd64 windows/amd64
 
 export GOFLAGS ?= -mod=readonly
 
-.PHONY: build test lint cross tools demo bench soak fuzz clean help
+.PHONY: build test lint cross tools tools-claude demo bench soak fuzz clean help
 
 build: ## static programs into dist/
 	@mkdir -p dist
@@ -32,6 +32,9 @@ cross: ## compile for the other platforms, tests included
 tools: ## the pinned real opencode into .tools/
 	@scripts/install-tools
 
+tools-claude: ## the pinned versions of Claude Code into .tools/claude/, for the plugin's tests
+	@scripts/install-claude
+
 demo: tools build ## one read-only and one writing delegation; MODEL=provider/model uses your own
 	@scripts/demo "$(MODEL)"
 
@@ -48,4 +51,4 @@ clean:
 	rm -rf dist
 
 help:
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14

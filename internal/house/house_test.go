@@ -27,7 +27,7 @@ var layers = [][]string{
 
 // development are the packages that nothing which is shipped may import.
 var development = []string{
-	"cmd/testmodel", "internal/bench", "internal/fakeopencode", "internal/house", "internal/house/tally", "internal/realopencode", "internal/script", "internal/soak", "internal/testmodel", "internal/testplace",
+	"cmd/testmodel", "internal/bench", "internal/fakeopencode", "internal/house", "internal/house/tally", "internal/realclaude", "internal/realopencode", "internal/script", "internal/soak", "internal/testanthropic", "internal/testmodel", "internal/testplace",
 }
 
 func layerOf(pkg string) int {

@@ -1,0 +1,185 @@
+package realclaude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Terminal is Claude Code as a user sees it, in tmux with a server of its own.
+type Terminal struct {
+	p       *Place
+	tmux    string
+	session string
+}
+
+// The window is wide, so that few lines are broken.
+const columns, rows = 180, 50
+
+// Terminal starts Claude Code in the project, in a terminal, and returns when it takes input. The terminal ends with the test at the latest.
+func (p *Place) Terminal(args ...string) *Terminal {
+	p.T.Helper()
+	tmux, err := exec.LookPath("tmux")
+	if err != nil {
+		p.T.Fatal("tmux is missing, and without it Claude Code cannot be driven in a terminal: install it (on Debian: apt-get install tmux)")
+	}
+	p.runs++
+	t := &Terminal{p: p, tmux: tmux, session: fmt.Sprintf("claude%d", p.runs)}
+	// The window stays when the program ends, so that its last words and its exit code can be read.
+	config := p.Write("tmux.conf", "set -g remain-on-exit on\nset -g status off\nset -g history-limit 20000\nset -sg escape-time 0\n")
+	start := []string{"-f", config, "new-session", "-d", "-s", t.session, "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "-c", p.Project}
+	for _, e := range p.Env() { // a server that runs already has the environment of its start
+		start = append(start, "-e", e)
+	}
+	p.T.Cleanup(t.Kill)
+	t.do(append(append(start, "--", p.Claude.Path), args...)...)
+	t.WaitFor("? for shortcuts", 20*time.Second)
+	return t
+}
+
+// Type types text and returns when the screen shows its end.
+func (t *Terminal) Type(text string) {
+	t.p.T.Helper()
+	t.do("send-keys", "-t", t.session, "-l", "--", text)
+	end := []rune(strings.TrimSpace(text))
+	t.WaitFor(string(end[max(0, len(end)-12):]), 5*time.Second)
+}
+
+// Paste pastes text as a terminal does, in one piece and marked as such. Claude Code shows only a placeholder for much of it.
+func (t *Terminal) Paste(text string) {
+	t.p.T.Helper()
+	file := t.p.Write("paste", text)
+	t.do("load-buffer", "-b", "paste", file)
+	t.do("paste-buffer", "-p", "-r", "-d", "-b", "paste", "-t", t.session)
+}
+
+// Enter presses the key.
+func (t *Terminal) Enter() {
+	t.p.T.Helper()
+	t.Press("Enter")
+}
+
+// Press presses keys by tmux's names: Escape, C-c, Up, Tab.
+func (t *Terminal) Press(keys ...string) {
+	t.p.T.Helper()
+	t.do(append([]string{"send-keys", "-t", t.session}, keys...)...)
+}
+
+// Screen is what is on the screen.
+func (t *Terminal) Screen() string {
+	t.p.T.Helper()
+	return t.do("capture-pane", "-p", "-J", "-t", t.session)
+}
+
+// History is what is on the screen and what has left it at the top.
+func (t *Terminal) History() string {
+	t.p.T.Helper()
+	return t.do("capture-pane", "-p", "-J", "-S", "-", "-t", t.session)
+}
+
+// WaitFor returns the screen as soon as it shows the text, and fails the test when it does not in time. Line breaks and runs of blanks count as one blank: Claude Code
+// breaks lines where it likes.
+func (t *Terminal) WaitFor(text string, limit time.Duration) string {
+	t.p.T.Helper()
+	return t.wait(limit, fmt.Sprintf("%q is not on the screen", text), func(screen string) bool { return strings.Contains(flat(screen), flat(text)) })
+}
+
+// WaitGone returns the screen as soon as it no longer shows the text.
+func (t *Terminal) WaitGone(text string, limit time.Duration) string {
+	t.p.T.Helper()
+	return t.wait(limit, fmt.Sprintf("%q is still on the screen", text), func(screen string) bool { return !strings.Contains(flat(screen), flat(text)) })
+}
+
+func (t *Terminal) wait(limit time.Duration, complaint string, done func(screen string) bool) string {
+	t.p.T.Helper()
+	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
+		screen := t.Screen()
+		if done(screen) {
+			return screen
+		}
+		code, dead := t.dead()
+		if dead || time.Now().After(end) {
+			state := "it still runs"
+			if dead {
+				state = "it has ended with " + code
+			}
+			t.p.T.Fatalf("Claude Code %s: after %v %s; %s. The screen:\n%s", t.p.Claude.Version, limit, complaint, state, shown(t.History()))
+		}
+	}
+}
+
+// Exit leaves Claude Code as a user does and returns its exit code.
+func (t *Terminal) Exit() int {
+	t.p.T.Helper()
+	t.Type("/exit")
+	t.Enter()
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if code, dead := t.dead(); dead {
+			n, err := strconv.Atoi(code)
+			if err != nil {
+				t.p.T.Fatalf("Claude Code %s ended with %q", t.p.Claude.Version, code)
+			}
+			return n
+		}
+	}
+	t.p.T.Fatalf("Claude Code %s did not end after /exit. The screen:\n%s", t.p.Claude.Version, shown(t.Screen()))
+	return -1
+}
+
+// dead reports whether the program has ended, and with which code or signal.
+func (t *Terminal) dead() (string, bool) {
+	t.p.T.Helper()
+	state := strings.Fields(t.do("display-message", "-p", "-t", t.session, "#{pane_dead} #{pane_dead_status}#{pane_dead_signal}"))
+	if len(state) == 0 || state[0] != "1" {
+		return "", false
+	}
+	return strings.Join(state[1:], " "), true
+}
+
+// Kill ends the terminal as a user does who closes the window.
+func (t *Terminal) Kill() {
+	t.run("kill-session", "-t", t.session) // an error means that it has gone
+}
+
+func (t *Terminal) do(args ...string) string {
+	t.p.T.Helper()
+	out, err := t.run(args...)
+	if err != nil {
+		t.p.T.Fatalf("tmux %s: %v", args[0], err)
+	}
+	return out
+}
+
+func (t *Terminal) run(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, t.tmux, append([]string{"-S", filepath.Join(t.p.Root, "tmux")}, args...)...)
+	cmd.Env = t.p.Env()
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	return string(out), err
+}
+
+// shown is a screen without its empty lines, for the message of a test.
+func shown(screen string) string {
+	var lines []string
+	for _, l := range strings.Split(screen, "\n") {
+		if l = strings.TrimRight(l, " "); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// flat is a text with each run of white space as one blank, and without the lines of boxes, which cut a text in two.
+func flat(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' || r == '\u00a0' || r == '│' }), " ")
+}
