@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// A setting is a flag that was given.
+type setting struct {
+	flag  flag
+	value string // empty for one that takes none
+}
+
+// An invocation is what the words of a command line mean, as far as the policy has to know it.
+type invocation struct {
+	verb     verb
+	settings []setting
+	args     []string // the words that are no flags
+}
+
+// read understands the words of a call, the command's name first. What it takes, the commands' own grammar takes in the same way;
+// of the forms that the grammar has besides (several short flags in one word, a value behind a short flag in the same word,
+// --flag=true) it takes none.
+func read(argv []string) (invocation, error) {
+	var in invocation
+	verbs, ok := commands[argv[0]]
+	if !ok {
+		return in, refuse("%.40q is neither oc-delegate nor oc-job", argv[0])
+	}
+	words := argv[1:]
+	if len(words) == 0 {
+		return in, refuse("%s needs words: the task, or a verb", argv[0])
+	}
+	in.verb = verbs[0]
+	if argv[0] == Jobber {
+		i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == words[0] })
+		switch {
+		case i >= 0:
+			in.verb, words = verbs[i], words[1:]
+		case len(words) == 1 && slices.Contains([]string{"--help", "-h", "--version"}, words[0]):
+			in.verb = verb{name: "help", act: look, flags: [][]flag{commonFlags}}
+		default:
+			return in, refuse("oc-job: %.40q is no verb that is known here; the verb comes first", words[0])
+		}
+	}
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w == "--":
+			in.args = append(in.args, words[i+1:]...)
+			return in, nil
+		case w == "-" || !strings.HasPrefix(w, "-"):
+			if argv[0] == Delegate && slices.Contains(reserved, w) {
+				return in, refuse("oc-delegate: %q is kept for a verb; a task of that name goes after --", w)
+			}
+			in.args = append(in.args, w)
+			continue
+		}
+		s, used, err := in.verb.setting(w, words[i+1:])
+		if err != nil {
+			return in, err
+		}
+		i += used
+		if s.flag.value && !s.flag.many && slices.ContainsFunc(in.settings, func(o setting) bool { return o.flag.name == s.flag.name }) {
+			return in, refuse("--%s is given twice; give it once", s.flag.name)
+		}
+		in.settings = append(in.settings, s)
+	}
+	return in, nil
+}
+
+// setting reads the flag in w, with its value from the words behind it, of which it uses so many.
+func (v verb) setting(w string, behind []string) (s setting, used int, err error) {
+	name, value, attached := strings.Cut(w, "=")
+	var known bool
+	if long, ok := strings.CutPrefix(name, "--"); ok {
+		s.flag, known = v.long(long)
+	} else if len(w) == 2 {
+		s.flag, known = v.short(w[1])
+	}
+	switch {
+	case !known && !strings.HasPrefix(w, "--") && len(w) > 2:
+		return s, 0, refuse("%.40q: give each short flag alone, and its value as the next word; a task that begins with a dash goes after --", w)
+	case !known:
+		return s, 0, refuse("%.40q is no flag that is known here; a task that begins with a dash goes after --", name)
+	case !s.flag.value && attached:
+		return s, 0, refuse("--%s takes no value; give it alone or leave it out", s.flag.name)
+	case !s.flag.value:
+		return s, 0, nil
+	case attached:
+		s.value = value
+	case len(behind) == 0:
+		return s, 0, refuse("%s needs a value", name)
+	case behind[0] != "-" && strings.HasPrefix(behind[0], "-"):
+		return s, 0, refuse("%s needs a value, but %.40q follows", name, behind[0])
+	default:
+		s.value, used = behind[0], 1
+	}
+	if s.value == "" {
+		return s, 0, refuse("--%s is empty; give a value or leave it out", s.flag.name)
+	}
+	return s, used, nil
+}

@@ -1,0 +1,41 @@
+package policy
+
+import (
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/permission"
+)
+
+// stored are the flags that would ask for what a stored request asks for, as far as a policy can mind any. A program that is the
+// user's own configured one was not chosen by the call.
+func stored(req delegate.Request, configured string) (list []setting) {
+	add := func(name string, values ...string) {
+		f, _ := commands[Delegate][0].long(name)
+		for _, v := range values {
+			list = append(list, setting{f, v})
+		}
+	}
+	when := func(name string, set bool) {
+		if set {
+			add(name, "")
+		}
+	}
+	add("dir", req.Dir)
+	add("file", req.Files...)
+	add("allow-read", req.AllowRead...)
+	add("allow-write", req.AllowWrite...)
+	add("keep-env", req.KeepEnv...)
+	add("profile", req.Profile)
+	when("no-sandbox", req.NoSandbox)
+	when("trust-project", req.TrustProject)
+	when("allow-git-config", req.AllowGitConfig)
+	if req.Agent != "" {
+		add("agent", req.Agent)
+	}
+	if req.Opencode != "" && req.Opencode != configured {
+		add("opencode", req.Opencode)
+	}
+	if p, err := permission.Parse(req.Profile); err == nil && p.Writes() {
+		add("write", "")
+	}
+	return list
+}

@@ -1,0 +1,164 @@
+package policy
+
+// The two commands, as they have to be called.
+const (
+	Delegate = "oc-delegate"
+	Jobber   = "oc-job"
+)
+
+// A use is what a flag means to the policy.
+type use int
+
+const (
+	free    use = iota // allowed, whatever its value is
+	grants             // --write
+	place              // the directory of the run: in the project
+	reads              // a path that is read: in the project
+	written            // a path that is written: in the project, and nothing that steers programs
+	profile            // a profile of permissions: standard at most
+	refused            // only where the user's policy lets it through
+)
+
+// A flag is one of the grammar.
+type flag struct {
+	name  string
+	short byte
+	value bool // it takes one
+	many  bool // it may be given more than once
+	use   use
+	why   string // of refused and profile
+}
+
+// An act is what a verb does.
+type act int
+
+const (
+	begin  act = iota // begin a run
+	look              // read
+	end               // end jobs of this caller
+	again             // begin a run from an earlier job of this caller
+	closed            // only where the user's policy lets it through
+)
+
+// A verb is one of oc-job; oc-delegate itself has none.
+type verb struct {
+	name  string
+	act   act
+	flags [][]flag
+	why   string // of closed
+}
+
+var commonFlags = []flag{{name: "help", short: 'h'}, {name: "version"}}
+
+// callFlags are those of every delegation.
+var callFlags = []flag{
+	{name: "prompt-file", value: true, use: reads},
+	{name: "file", short: 'f', value: true, many: true, use: reads},
+	{name: "dir", value: true, use: place},
+
+	{name: "tier", value: true},
+	{name: "model", short: 'm', value: true},
+	{name: "variant", value: true},
+	{name: "tier-flash", value: true},
+	{name: "tier-code", value: true},
+	{name: "tier-pro", value: true},
+	{name: "agent", value: true, use: refused, why: "it chooses an agent of the user's opencode configuration"},
+	{name: "title", value: true},
+	{name: "opencode", value: true, use: refused, why: "it names a program to run"},
+	{name: "keep-env", value: true, many: true, use: refused, why: "it hands a variable to the worker that would be kept back"},
+
+	{name: "write", use: grants},
+	{name: "profile", value: true, use: profile, why: "profiles above standard are the user's to grant"},
+	{name: "allow-write", value: true, many: true, use: written},
+	{name: "allow-read", value: true, many: true, use: refused, why: "it opens a place where credentials are kept"},
+	{name: "allow-no-changes"},
+	{name: "allow-git-config", use: refused, why: "it keeps hooks and git configuration that run programs later"},
+	{name: "no-sandbox", use: refused, why: "the kernel would enforce nothing then"},
+	{name: "trust-project", use: refused, why: "it runs plugins that the repository brings"},
+
+	{name: "digest"},
+	{name: "digest-limit", value: true},
+	{name: "output", value: true},
+	{name: "out", value: true, use: written},
+	{name: "progress", value: true},
+
+	{name: "timeout", value: true},
+	{name: "idle-timeout", value: true},
+	{name: "retry-limit", value: true},
+	{name: "grace", value: true},
+	{name: "max-cost", value: true},
+	{name: "max-tokens", value: true},
+
+	{name: "continue", short: 'c'},
+	{name: "session", short: 's', value: true},
+	{name: "fork"},
+
+	{name: "explain"},
+	{name: "print-command"},
+}
+
+var waitFlags = []flag{{name: "max-wait", value: true}}
+
+// jobFlags are those of every verb that begins a job.
+var jobFlags = []flag{
+	{name: "name", value: true},
+	{name: "max-jobs", value: true},
+	{name: "max-jobs-per-model", value: true},
+	{name: "on-finish", value: true, use: refused, why: "it runs a shell command"},
+	{name: "json"},
+}
+
+var againFlags = []flag{{name: "timeout", value: true}}
+
+// commands are all verbs of each command. The one without a name is the command itself.
+var commands = map[string][]verb{
+	Delegate: {
+		{act: begin, flags: [][]flag{commonFlags, callFlags, waitFlags}},
+	},
+	Jobber: {
+		{name: "start", act: begin, flags: [][]flag{commonFlags, callFlags, jobFlags,
+			{{name: "reuse"}, {name: "after", value: true, many: true}}}},
+		{name: "list", act: look, flags: [][]flag{commonFlags,
+			{{name: "all"}, {name: "mine"}, {name: "state", value: true, many: true}, {name: "since", value: true}, {name: "limit", short: 'n', value: true}, {name: "json"}}}},
+		{name: "status", act: look, flags: [][]flag{commonFlags, {{name: "json"}}}},
+		{name: "result", act: look, flags: [][]flag{commonFlags, {{name: "full"}, {name: "json"}, {name: "events"}, {name: "diff"}}}},
+		{name: "wait", act: look, flags: [][]flag{commonFlags, {{name: "any"}, {name: "all"}, {name: "timeout", value: true}, {name: "progress"}}}},
+		{name: "logs", act: look, flags: [][]flag{commonFlags, {{name: "follow", short: 'f'}, {name: "raw"}}}},
+		{name: "cancel", act: end, flags: [][]flag{commonFlags,
+			{{name: "force", use: refused, why: "it ends jobs of other callers"}}}},
+		{name: "continue", act: again, flags: [][]flag{commonFlags, againFlags, jobFlags, {{name: "prompt-file", value: true, use: reads}}}},
+		{name: "retry", act: again, flags: [][]flag{commonFlags, againFlags, jobFlags, {{name: "tier", value: true}, {name: "model", short: 'm', value: true}}}},
+		{name: "recover", act: again, flags: [][]flag{commonFlags, againFlags, jobFlags}},
+
+		{name: "gc", act: closed, why: "it removes records", flags: [][]flag{commonFlags,
+			{{name: "older", value: true}, {name: "keep", value: true}, {name: "max-bytes", value: true}, {name: "dry-run"}, {name: "json"}}}},
+		{name: "doctor", act: closed, why: "it is the user's; /opencode:setup shows it", flags: [][]flag{commonFlags, {{name: "fix"}, {name: "json"}}}},
+		{name: "notify", act: closed, why: "it takes the notices that the host's hook gives", flags: [][]flag{commonFlags, {{name: "json"}}}},
+		{name: "watch", act: closed, why: "it is a table for a terminal", flags: [][]flag{commonFlags, {{name: "all"}, {name: "mine"}}}},
+	},
+}
+
+// reserved are words that cannot be a task of oc-delegate before --: they are or will be verbs, and have to be judged as such.
+var reserved = []string{"review", "fix", "help", "version"}
+
+func (v verb) long(name string) (flag, bool) {
+	for _, list := range v.flags {
+		for _, f := range list {
+			if f.name == name {
+				return f, true
+			}
+		}
+	}
+	return flag{}, false
+}
+
+func (v verb) short(c byte) (flag, bool) {
+	for _, list := range v.flags {
+		for _, f := range list {
+			if f.short == c {
+				return f, true
+			}
+		}
+	}
+	return flag{}, false
+}
