@@ -1,0 +1,148 @@
+package main
+
+import (
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/policy"
+)
+
+// TestPolicyKnowsEveryFlag: a flag that the policy of the plugin has not decided about must not appear, and none that it knows may
+// mean something else here.
+func TestPolicyKnowsEveryFlag(t *testing.T) {
+	p, err := newParser(new(grammar), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Model.Children) > 0 || !slices.Equal(policy.Verbs(policy.Delegate), []string{""}) {
+		t.Error("the grammar has verbs that the policy does not know, or the other way round")
+	}
+	left := map[string]policy.Known{}
+	for _, k := range policy.Flags(policy.Delegate, "") {
+		left[k.Flag] = k
+	}
+	for _, f := range p.Model.Flags {
+		got := policy.Known{Flag: f.Name, Short: byte(f.Short), Value: !f.IsBool(), Many: f.IsSlice()}
+		if want, ok := left[f.Name]; !ok || got != want || len(f.Aliases) > 0 || f.Tag.Negatable != "" || len(f.Envs) > 0 || f.Short > 0x7f {
+			t.Errorf("the grammar has %+v, the policy knows %+v", got, want)
+		}
+		delete(left, f.Name)
+	}
+	if len(left) > 0 {
+		t.Errorf("the policy knows flags that the grammar has not: %v", left)
+	}
+}
+
+// TestPolicyReadsAsTheGrammarDoes: words that the policy may allow have to mean here what it took them to mean, or be an error.
+func TestPolicyReadsAsTheGrammarDoes(t *testing.T) {
+	p, err := newParser(new(grammar), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(4, 2))
+	both, refusedHere := 0, 0
+	for range 30_000 {
+		words := randomWords(r)
+		read, err := policy.ReadWords(append([]string{policy.Delegate}, words...))
+		if err != nil {
+			continue
+		}
+		if help, version := asked(words); help || version {
+			if read.Flags["help"] == nil && read.Flags["version"] == nil {
+				t.Fatalf("%q: help is asked for, and the policy read %v", words, read.Flags)
+			}
+			continue
+		}
+		ctx, err := p.Parse(words) // which takes back what an earlier one has set
+		if err != nil {
+			refusedHere++
+			continue
+		}
+		both++
+		flags, args := map[string][]string{}, []string(nil)
+		for _, step := range ctx.Path {
+			switch {
+			case step.Flag != nil:
+				flags[step.Flag.Name] = values(t, step.Flag)
+			case step.Positional != nil:
+				args = step.Positional.Target.Interface().([]string)
+			}
+		}
+		given := map[string][]string{}
+		for name, texts := range read.Flags {
+			if given[name] = texts; strings.Join(texts, "") == "" {
+				given[name] = []string{""} // a switch may stand more than once
+			}
+		}
+		equal := len(flags) == len(given) && slices.Equal(args, read.Args)
+		for name, texts := range given {
+			equal = equal && slices.Equal(flags[name], texts)
+		}
+		if !equal {
+			t.Fatalf("%q\n\tgrammar: %v %q\n\tpolicy: %v %q", words, flags, args, given, read.Args)
+		}
+		if call.Reserved(args) && call.Reserved(beforeDashes(words)) {
+			t.Fatalf("%q: a word that is kept for a verb", words)
+		}
+	}
+	t.Logf("%d calls read by both, %d more refused by the grammar", both, refusedHere)
+	if both < 2000 {
+		t.Errorf("only %d calls were compared", both)
+	}
+}
+
+func values(t *testing.T, f *kong.Flag) []string {
+	t.Helper()
+	switch v := f.Target.Interface().(type) {
+	case bool:
+		if v {
+			return []string{""}
+		}
+		return []string{"false"}
+	case []string:
+		return v
+	case call.Once:
+		return []string{v.Text}
+	}
+	t.Fatalf("--%s has a value of a kind that is not known", f.Name)
+	return nil
+}
+
+// randomWords are words of a call: flags in every form, values that look like flags, and what a caller may slip.
+func randomWords(r *rand.Rand) (words []string) {
+	pick := func(list []string) string { return list[r.IntN(len(list))] }
+	flags := policy.Flags(policy.Delegate, "")
+	texts := []string{"x", "src", "-", "--", "", "-x", "-h", "--help", "--no-sandbox", "true", "false", "a=b", "=", "=x", "a,b", "-1", "ü", " ", "--title=a", "review", "fix", "${HOME}", "@file", "a\nb", `a\,b`}
+	for range r.IntN(6) {
+		f := flags[r.IntN(len(flags))]
+		switch r.IntN(12) {
+		case 0:
+			words = append(words, pick(texts))
+		case 1, 2:
+			words = append(words, "--"+f.Flag+"="+pick(texts))
+		case 3:
+			words = append(words, "--"+f.Flag)
+		case 4:
+			words = append(words, "--no-"+f.Flag)
+		case 5:
+			words = append(words, "-"+pick([]string{"f", "m", "s", "c", "h", "cf", "fc", "ms", "x"})+pick([]string{"", "", "x", "=x"}), pick(texts))
+		case 6:
+			words = append(words, "--"+f.Flag[:1+r.IntN(len(f.Flag))])
+		default:
+			words = append(words, "--"+f.Flag)
+			if f.Value {
+				words = append(words, pick(texts))
+			}
+		}
+	}
+	for range r.IntN(3) {
+		words = append(words, pick(texts))
+	}
+	return words
+}
