@@ -97,8 +97,9 @@ func TestRealJobsAtOnce(t *testing.T) {
 	for range 6 {
 		ids = append(ids, p.begin("--max-jobs", "3", "Say it. [[mock:text]]"))
 	}
-	p.job(append([]string{"wait", "--timeout", "170s"}, ids...)...).want(t, 0, ids[5]+" succeeded OK")
-	for _, id := range ids {
+	ended := p.job(append([]string{"wait", "--timeout", "170s"}, ids...)...)
+	for _, id := range ids { // the reason of one that failed is said here
 		p.job("result", id).want(t, 0, "")
 	}
+	ended.want(t, 0, ids[5]+" succeeded OK")
 }

@@ -60,7 +60,10 @@ func (j *Job) tryTurn(ctx context.Context, now func() time.Time) (went bool, ahe
 		return false, ahead, nil
 	}
 	at := now().UTC()
-	return true, "", j.Update(func(st *State) { st.State, st.StartedAt = Running, &at })
+	if err = j.Update(func(st *State) { st.State, st.StartedAt = Running, &at }); full(err) {
+		j.lost, err = err, nil // it runs all the same, and its end has room
+	}
+	return true, "", err
 }
 
 // place reports whether a queued job may run beside those that live, and else which one it has to let go first, if it is that.
