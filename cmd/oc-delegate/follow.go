@@ -116,7 +116,9 @@ func accompany(ctx context.Context, store *job.Store, id string, told chan os.Si
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if p, ok := store.ReadProgress(id); ok {
+				if v, err := store.Look(ctx, id); err == nil && v.State.State == job.Queued {
+					meter.show(delegate.Progress{Elapsed: time.Since(began), Tool: "waits for its turn"})
+				} else if p, ok := store.ReadProgress(id); ok {
 					p.Elapsed = time.Since(began)
 					meter.show(p)
 				}

@@ -37,7 +37,7 @@ Examples:
 
 Exit codes: 0 OK, 1 USAGE, 2 RUN_FAILED, 3 EMPTY_OUTPUT, 4 NOT_FOUND, 5 INCOMPLETE, 6 CANCELLED, 7 NO_CHANGES,
   8 BUDGET_EXCEEDED, 9 VERIFY_FAILED, 10 QUOTA_EXHAUSTED, 11 AUTH_REQUIRED, 12 TIMEOUT, 13 OPENCODE_MISSING,
-  14 MODEL_UNAVAILABLE, 15 PERMISSION_DENIED, 16 WRITE_VIOLATION, 130 INTERRUPTED
+  14 MODEL_UNAVAILABLE, 15 PERMISSION_DENIED, 16 WRITE_VIOLATION, 17 JOB_RUNNING, 130 INTERRUPTED
 `
 
 // grammar is the whole command line.
@@ -90,6 +90,9 @@ func parse(args []string) (grammar, error) {
 	}
 	if len(g.Task) == 1 && (g.Task[0] == "help" || g.Task[0] == "version") && len(beforeDashes(args)) == 1 {
 		return g, fmt.Errorf("%q is no task; --%s is what prints it, and a task of that name goes after --", g.Task[0], g.Task[0])
+	}
+	if call.JobVerb(g.Task) && call.JobVerb(beforeDashes(args)) {
+		return g, fmt.Errorf("%q is a verb of oc-job, not a task; for a task of that name write: -- %s", g.Task[0], g.Task[0])
 	}
 	if call.Reserved(g.Task) && call.Reserved(beforeDashes(args)) {
 		return g, fmt.Errorf("%q is kept for a command of a later version; for a task of that name write: -- %s", g.Task[0], g.Task[0])

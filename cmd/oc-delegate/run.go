@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
@@ -30,7 +31,11 @@ func run(a *cli.App, args []string) int {
 	}
 	g, err := parse(args)
 	if err != nil {
-		return a.Refuse(fault.New(fault.Usage, "%w", err).With("oc-delegate --help lists the flags"))
+		f := fault.New(fault.Usage, "%w", err).With("oc-delegate --help lists the flags")
+		if flag, ok := strings.CutPrefix(f.Reason, "unknown flag -"); ok && strings.Contains(flag, " ") {
+			f = f.With("a task that begins with a dash goes after --")
+		}
+		return a.Refuse(f)
 	}
 	c, problems := call.Resolve(g.Flags, call.Environment{Getenv: a.Getenv, Home: a.Home, Cwd: a.Cwd})
 	maxWait, row, err := call.MaxWait(g.MaxWait, a.Getenv)

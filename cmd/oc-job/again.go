@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"opencode-delegate/internal/call"
@@ -30,7 +29,7 @@ type earlier struct {
 }
 
 // earlierJob reads what a job was asked to do. One that has not ended is refused.
-func earlierJob(ctx context.Context, a *cli.App, word string) (earlier, error) {
+func earlierJob(ctx context.Context, a *cli.App, word call.Once) (earlier, error) {
 	store, err := a.Store()
 	if err != nil {
 		return earlier{}, err
@@ -83,13 +82,16 @@ func (e earlier) call(f againFlags, change func(*call.Flags)) (call.Call, cli.St
 }
 
 type continueVerb struct {
-	ID         string    `arg:"" help:"The job."`
+	ID         call.Once `arg:"" help:"The job."`
 	Task       []string  `arg:"" optional:"" help:"What is to be done now, as for oc-delegate; - reads it from stdin."`
 	PromptFile call.Once `placeholder:"FILE" group:"task" help:"Read the task from FILE."`
 	againFlags
 }
 
 func (v *continueVerb) run(a *cli.App) int {
+	if len(v.Task) == 0 && !v.PromptFile.Set {
+		return refuse(a, fault.New(fault.Usage, "no task was given").With(`a job and what is to be done now: oc-job continue ID "task"; - reads the task from stdin`))
+	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	e, err := earlierJob(ctx, a, v.ID)
@@ -104,9 +106,6 @@ func (v *continueVerb) run(a *cli.App) int {
 		f.Task, f.PromptFile = v.Task, v.PromptFile
 		f.Session = call.Once{Text: session, Set: true}
 	})
-	if !c.Prompt.Given {
-		problems = append(problems, "no task was given; say what is to be done now, or give - for stdin")
-	}
 	if len(problems) > 0 {
 		return refuseAll(a, problems)
 	}
@@ -114,11 +113,11 @@ func (v *continueVerb) run(a *cli.App) int {
 		return refuse(a, err)
 	}
 	s.ContinueOf = e.view.ID
-	return begin(ctx, a, e.store, s, v.JSON)
+	return v.begin(ctx, a, e.store, s)
 }
 
 type retryVerb struct {
-	ID    string    `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
+	ID    call.Once `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
 	Tier  call.Once `placeholder:"TIER" group:"model" help:"Another tier than that of the earlier job."`
 	Model call.Once `short:"m" placeholder:"PROVIDER/MODEL" group:"model" help:"Another model than that of the earlier job."`
 	againFlags
@@ -146,11 +145,11 @@ func (v *retryVerb) run(a *cli.App) int {
 		return refuse(a, err)
 	}
 	s.RetryOf = e.view.ID
-	return begin(ctx, a, e.store, s, v.JSON)
+	return v.begin(ctx, a, e.store, s)
 }
 
 type recoverVerb struct {
-	ID string `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
+	ID call.Once `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
 	againFlags
 }
 
@@ -164,8 +163,12 @@ func (v *recoverVerb) run(a *cli.App) int {
 	switch e.view.State.State {
 	case job.Lost, job.TimedOut, job.Interrupted:
 	default:
-		return refuse(a, fault.New(fault.Usage, "job %s is %s; only a run that died, timed out or was interrupted can be resumed", e.view.ID, e.view.State.State).
-			With(fmt.Sprintf("oc-job continue %s goes on in its session, oc-job retry %s begins again", e.view.ID, e.view.ID)))
+		hint := "oc-job retry " + e.view.ID + " begins again"
+		if e.view.Session != "" {
+			hint = "oc-job continue " + e.view.ID + " goes on in its session, " + hint
+		}
+		return refuse(a, fault.New(fault.Usage, "job %s %s; only a run that died, timed out or was interrupted can be resumed", e.view.ID, e.view.State.State.Sentence()).
+			With(hint))
 	}
 	session, err := e.session()
 	if err != nil {
@@ -183,9 +186,12 @@ func (v *recoverVerb) run(a *cli.App) int {
 	if err != nil {
 		return refuse(a, err)
 	}
-	s.Prompt, s.ContinueOf = resumption(e.view, task), e.view.ID
+	s.Prompt, s.Task, s.ContinueOf = resumption(e.view, task), task, e.view.ID
+	if e.view.State.State == job.TimedOut && !v.Timeout.Set {
+		a.Say("note: it has the same limit as before, %s; --timeout gives it more", c.Request.Timeout)
+	}
 	a.Say("resuming session %s of job %s: %s", session, e.view.ID, plain.Line(e.view.Reason, 200))
-	return begin(ctx, a, e.store, s, v.JSON)
+	return v.begin(ctx, a, e.store, s)
 }
 
 // resumption is what the worker is told. The task comes again: a run can die before its first word was stored.

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"sync"
 
+	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
 )
 
 type cancelVerb struct {
-	IDs   []string `arg:"" optional:"" name:"id" help:"The jobs."`
-	Force bool     `help:"Also another caller's job, which has to be named by its full id."`
+	IDs   []call.Once `arg:"" optional:"" name:"id" help:"The jobs."`
+	Force bool        `help:"Also another caller's job, which has to be named by its full id."`
 }
 
 func (v *cancelVerb) run(a *cli.App) int {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/doctor"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/plain"
+
+	"github.com/charmbracelet/x/term"
 )
 
 type doctorVerb struct {
@@ -19,6 +22,9 @@ type doctorVerb struct {
 func (v *doctorVerb) run(a *cli.App) int {
 	ctx, stop := cli.Interruptible()
 	defer stop()
+	if f, ok := a.Stderr.(*os.File); ok && term.IsTerminal(f.Fd()) {
+		a.Say("asking opencode for its version and models, which takes some seconds")
+	}
 	r := doctor.Examine(ctx, doctor.Machine{Host: a.Host(nil), Version: cli.Version(), Fix: v.Fix})
 	if ctx.Err() != nil {
 		return refuse(a, context.Cause(ctx))

@@ -60,7 +60,7 @@ func (v *gcVerb) limits() (l job.Limits, problems []string) {
 		}
 	}
 	if v.Older.Set {
-		d, err := call.Days(v.Older.Text)
+		d, err := call.Age(v.Older.Text)
 		problem("older", err)
 		l.Older = &d
 	}

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
@@ -74,6 +77,9 @@ func parse(args []string) (verb, error) {
 			return nil, fmt.Errorf("argument %d is not UTF-8; convert it first", i+1)
 		}
 	}
+	if word := args[0]; !strings.HasPrefix(word, "-") && !slices.Contains(verbs(), word) {
+		return nil, noVerb(word)
+	}
 	var g grammar
 	p, err := newParser(&g, io.Discard)
 	if err != nil {
@@ -91,6 +97,29 @@ func parse(args []string) (verb, error) {
 		return nil, fmt.Errorf("%s cannot be run", ctx.Command())
 	}
 	return v, nil
+}
+
+// verbs are the names of all verbs.
+func verbs() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[grammar]()) {
+		if _, ok := f.Tag.Lookup("cmd"); ok {
+			names = append(names, strings.ToLower(f.Name))
+		}
+	}
+	return names
+}
+
+// meant is what people call some of the verbs.
+var meant = map[string]string{
+	"kill": "cancel", "stop": "cancel", "abort": "cancel", "run": "start", "new": "start", "ls": "list", "ps": "list", "show": "status",
+	"info": "status", "tail": "logs", "log": "logs", "output": "result", "rm": "gc", "clean": "gc", "resume": "recover", "top": "watch",
+}
+
+func noVerb(word string) error {
+	if m, ok := meant[word]; ok {
+		return fmt.Errorf("%q is no verb; did you mean %s?", word, m)
+	}
+	return fmt.Errorf("%.40q is no verb; the verbs are %s", word, strings.Join(verbs(), ", "))
 }
 
 // help prints the help of the verb that the words name, else of the whole command.

@@ -41,7 +41,7 @@ func (v *listVerb) selection(a *cli.App) (s selection, problems []string) {
 	}
 	if v.Limit.Set {
 		if s.limit, err = strconv.Atoi(v.Limit.Text); err != nil || s.limit < 1 {
-			problems = append(problems, fmt.Sprintf("flag -n: %.40q is no whole number of at least 1", v.Limit.Text))
+			problems = append(problems, fmt.Sprintf("flag --limit: %.40q is no whole number of at least 1", v.Limit.Text))
 		}
 	}
 	return s, problems
@@ -95,7 +95,7 @@ func (s selection) none() string {
 	}
 	switch {
 	case len(s.states) > 0 || !s.since.IsZero():
-		return "no such job" + where + more
+		return "no job matches" + where + more
 	case s.caller != "":
 		return "no job of yours" + where + more
 	}

@@ -215,8 +215,8 @@ func TestListRefusesWithASentence(t *testing.T) {
 		"list --since= ":               `flag --since: "" is neither`,
 		"list --since 999999999999h":   `flag --since: "999999999999h" is neither`,
 		"list --since 1h --since 2h":   "twice",
-		"list -n 0":                    `flag -n: "0" is no whole number of at least 1`,
-		"list -n many":                 `flag -n: "many" is no whole number`,
+		"list -n 0":                    `flag --limit: "0" is no whole number of at least 1`,
+		"list -n many":                 `flag --limit: "many" is no whole number`,
 		"list -n 99999999999999999999": "is no whole number",
 	} {
 		if code := d.code(strings.Fields(args)...); code != 1 || d.out.Len() > 0 || !strings.Contains(d.err.String(), want) {
@@ -234,8 +234,8 @@ func TestListOfNothing(t *testing.T) {
 	d.job(number(1), time.Hour, func(st *job.State) { st.Repo = "/elsewhere" })
 	for args, want := range map[string]string{
 		"list":                        "oc-job: no job in this repository; --all looks in every one\n",
-		"list --mine --state running": "oc-job: no such job in this repository; --all looks in every one\n",
-		"list --all --since 0":        "oc-job: no such job\n",
+		"list --mine --state running": "oc-job: no job matches in this repository; --all looks in every one\n",
+		"list --all --since 0":        "oc-job: no job matches\n",
 		"list --mine":                 "oc-job: no job of yours in this repository; --all looks in every one\n",
 	} {
 		if got := d.run(strings.Fields(args)...); got != "" || d.err.String() != want {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"time"
 
+	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/journal"
@@ -13,9 +14,9 @@ import (
 )
 
 type logsVerb struct {
-	ID     string `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
-	Follow bool   `short:"f" help:"Go on until the job has ended."`
-	Raw    bool   `help:"The events as they are, a JSON object a line."`
+	ID     call.Once `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
+	Follow bool      `short:"f" help:"Go on until the job has ended."`
+	Raw    bool      `help:"The events as they are, a JSON object a line."`
 }
 
 func (v *logsVerb) run(a *cli.App) int {
@@ -45,7 +46,7 @@ func (v *logsVerb) run(a *cli.App) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, fs.ErrNotExist):
-		a.Say("job %s has no log yet: it is %s", j.ID, j.State.State)
+		a.Say("job %s has no log yet: it %s", j.ID, j.State.State.Sentence())
 		return 0
 	case ctx.Err() != nil:
 		return refuse(a, context.Cause(ctx))

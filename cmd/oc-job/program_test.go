@@ -76,7 +76,7 @@ func (p *place) state(id string) (st job.State) {
 // until waits until a file that the worker's command writes is there.
 func (p *place) until(what string, ok func() bool) {
 	p.T.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.T.Fatalf("%s did not come", what)
 		}

@@ -20,11 +20,11 @@ import (
 )
 
 type resultVerb struct {
-	ID     string `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
-	Full   bool   `help:"The whole text, also of a job that was asked for a digest."`
-	JSON   bool   `name:"json" help:"The result as one JSON object."`
-	Events bool   `help:"The events of the worker, a JSON object a line."`
-	Diff   bool   `help:"What changed: a letter and a path a line."`
+	ID     call.Once `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
+	Full   bool      `help:"The whole text, also of a job that was asked for a digest."`
+	JSON   bool      `name:"json" help:"The result as one JSON object."`
+	Events bool      `help:"The events of the worker, a JSON object a line."`
+	Diff   bool      `help:"What changed: a letter and a path a line."`
 }
 
 func (v *resultVerb) run(a *cli.App) int {

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"syscall"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
@@ -15,7 +18,7 @@ import (
 func run(a *cli.App, args []string) int {
 	before := args[:cli.Dashes(args)]
 	switch {
-	case len(args) == 0:
+	case len(before) == 0:
 		help(a.Stderr, nil)
 		return refuse(a, fault.New(fault.Usage, "no verb was given"))
 	case slices.Contains(before, "--help"), slices.Contains(before, "-h"):
@@ -30,15 +33,39 @@ func run(a *cli.App, args []string) int {
 		}
 		return 0
 	}
-	v, err := parse(args)
-	if err != nil {
-		return refuse(a, fault.New(fault.Usage, "%w", err).With("oc-job --help lists the verbs, oc-job VERB --help their flags"))
+	if before[0] == "help" {
+		if err := help(a.Stdout, before[1:]); err != nil {
+			return fault.RunFailed.Exit()
+		}
+		return 0
 	}
-	return v.run(a)
+	v, err := parse(args)
+	if err == nil {
+		return v.run(a)
+	}
+	f := fault.New(fault.Usage, "%w", err)
+	switch verb := before[0]; {
+	case !slices.Contains(verbs(), verb):
+		f = f.With("oc-job --help says what each verb does")
+	case strings.HasPrefix(f.Reason, "unknown flag -") && strings.Contains(strings.TrimPrefix(f.Reason, "unknown flag "), " "):
+		f = f.With("a task that begins with a dash goes after --")
+	default:
+		f = f.With("oc-job " + verb + " --help lists its flags")
+	}
+	if before[0] == "result" || before[0] == "wait" { // which end with a signal line
+		return a.Refuse(f)
+	}
+	return refuse(a, f)
 }
+
+// brokenPipe is the exit code of a program that SIGPIPE ends, as a shell shows it.
+const brokenPipe = 141
 
 // refuse ends a call that gives no job's exit code: it speaks, and prints no signal line.
 func refuse(a *cli.App, err error) int {
+	if errors.Is(err, syscall.EPIPE) {
+		return brokenPipe // whoever read our output has seen enough
+	}
 	f := fault.Of(err)
 	a.Say("%s", f.Reason)
 	a.SayEach("hint", f.Hints)
@@ -49,12 +76,15 @@ func refuse(a *cli.App, err error) int {
 func caller(a *cli.App) string { return call.Caller(a.Getenv) }
 
 // target finds the job that a word names; without a word the caller's newest of this repository.
-func target(ctx context.Context, a *cli.App, store *job.Store, word string) (job.View, bool, error) {
-	if word == "" {
+func target(ctx context.Context, a *cli.App, store *job.Store, word call.Once) (job.View, bool, error) {
+	if !word.Set {
 		v, err := store.NewestOf(ctx, caller(a), job.Repository(a.Cwd))
 		return v, false, err
 	}
-	id, exact, err := store.Find(ctx, word)
+	if word.Text == "" { // what a caller's $id holds when its start was refused
+		return job.View{}, false, fault.New(fault.Usage, "an id was given, and it is empty; name a job, or leave the id out for your newest")
+	}
+	id, exact, err := store.Find(ctx, word.Text)
 	if err != nil {
 		return job.View{}, false, err
 	}
@@ -63,9 +93,9 @@ func target(ctx context.Context, a *cli.App, store *job.Store, word string) (job
 }
 
 // targets finds the jobs that words name, each once, in their order.
-func targets(ctx context.Context, a *cli.App, store *job.Store, words []string) ([]job.View, error) {
+func targets(ctx context.Context, a *cli.App, store *job.Store, words []call.Once) ([]job.View, error) {
 	if len(words) == 0 {
-		words = []string{""}
+		words = []call.Once{{}}
 	}
 	var found []job.View
 	for _, w := range words {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
@@ -17,17 +19,17 @@ import (
 type startVerb struct {
 	call.Flags
 	jobFlags
-	Reuse bool     `group:"job" help:"Print the id of a job that lives and has the same task, directory, model and profile, instead of a second one."`
-	After []string `placeholder:"ID,…" group:"job" help:"Begin when these jobs have succeeded (by commas, or repeated)."`
+	Reuse bool `group:"job" help:"Print the id of a job that lives and has the same task, directory, model and profile, instead of a second one."`
 }
 
 // jobFlags are the flags of every verb that begins a job.
 type jobFlags struct {
-	Name            call.Once `placeholder:"NAME" group:"job" help:"A name by which the job can be called too."`
-	MaxJobs         call.Once `placeholder:"N" group:"job" help:"Wait while N jobs are running (default: twice the number of cores)."`
-	MaxJobsPerModel call.Once `placeholder:"N" group:"job" help:"Wait while N jobs with this model are running (default 0: no limit)."`
-	OnFinish        call.Once `placeholder:"CMD" group:"job" help:"Run this shell command at the end, with the result as JSON on its stdin."`
-	JSON            bool      `name:"json" group:"job" help:"Print {\"id\", \"record\"}."`
+	Name            call.Once   `placeholder:"NAME" group:"job" help:"A name by which the job can be called too."`
+	MaxJobs         call.Once   `placeholder:"N" group:"job" help:"Wait while N jobs are running (default: twice the number of cores)."`
+	MaxJobsPerModel call.Once   `placeholder:"N" group:"job" help:"Wait while N jobs with this model are running (default 0: no limit)."`
+	OnFinish        call.Once   `placeholder:"CMD" group:"job" help:"Run this shell command at the end, with the result as JSON on its stdin."`
+	After           []call.Once `sep:"none" placeholder:"ID" group:"job" help:"Begin when this job has succeeded (several by commas, or repeated)."`
+	JSON            bool        `name:"json" group:"job" help:"Print {\"id\", \"record\"}."`
 }
 
 func (v *startVerb) run(a *cli.App) int {
@@ -63,14 +65,7 @@ func (v *startVerb) run(a *cli.App) int {
 	if err != nil {
 		return refuse(a, err)
 	}
-	for _, word := range v.After {
-		id, _, err := store.Find(ctx, word)
-		if err != nil {
-			return refuse(a, fmt.Errorf("--after: %w", err))
-		}
-		s.After = append(s.After, id)
-	}
-	return begin(ctx, a, store, s, v.JSON)
+	return v.begin(ctx, a, store, s)
 }
 
 // fill takes over the flags of a job. What comes back are problems with them, a sentence each.
@@ -105,17 +100,54 @@ func refuseAll(a *cli.App, problems []string) int {
 	return fault.Usage.Exit()
 }
 
+// waitsFor finds the jobs of --after.
+func (f *jobFlags) waitsFor(ctx context.Context, store *job.Store) (ids []string, err error) {
+	for _, list := range f.After {
+		for word := range strings.SplitSeq(list.Text, ",") {
+			if word == "" {
+				return nil, fault.New(fault.Usage, "flag --after: an id was given, and it is empty; name a job, or leave the flag out")
+			}
+			id, _, err := store.Find(ctx, word)
+			if err != nil {
+				return nil, fmt.Errorf("flag --after: %w", err)
+			}
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// ignored are the flags of a call that a job which is there already does not heed.
+func (f *jobFlags) ignored(s cli.Start) (names []string) {
+	for name, set := range map[string]bool{
+		"--name": f.Name.Set, "--on-finish": f.OnFinish.Set, "--after": len(f.After) > 0, "--out": s.Call.Reply.Out != "", "--digest": s.Call.Request.Digest,
+	} {
+		if set {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // begin starts a job and prints its id.
-func begin(ctx context.Context, a *cli.App, store *job.Store, s cli.Start, asJSON bool) int {
+func (f *jobFlags) begin(ctx context.Context, a *cli.App, store *job.Store, s cli.Start) int {
+	var err error
+	if s.After, err = f.waitsFor(ctx, store); err != nil {
+		return refuse(a, err)
+	}
 	st, reused, err := a.Begin(ctx, store, s)
 	if err != nil {
 		return refuse(a, err)
 	}
+	if names := f.ignored(s); reused && len(names) > 0 {
+		a.Say("note: the job is as it was started; of this call it does not heed %s", strings.Join(names, ", "))
+	}
 	if reused {
-		a.Say("note: job %s, which is %s, has the same task; no second one was started", st.ID, st.State)
+		a.Say("note: job %s, which %s, has the same task; no second one was started", st.ID, st.State.Sentence())
 	}
 	a.SayEach("note", a.Notes(s.Call, s.Prompt))
-	if asJSON {
+	if f.JSON {
 		return printJSON(a, struct {
 			ID     string `json:"id"`
 			Record string `json:"record"`

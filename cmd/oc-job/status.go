@@ -82,7 +82,10 @@ func (v *statusVerb) mine(ctx context.Context, a *cli.App, store *job.Store) int
 	if living < 0 {
 		living = len(jobs)
 	}
-	jobs = jobs[:min(len(jobs), living+recentJobs)]
+	if more := len(jobs) - living - recentJobs; more > 0 {
+		a.Say("%d more have ended in the last 24 hours; oc-job list --all --mine shows them", more)
+		jobs = jobs[:living+recentJobs]
+	}
 	r := reporter{ctx: ctx, app: a, store: store}
 	if v.JSON {
 		err = printArray(a, jobs, func(j job.View) any { return r.report(j) })

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/job"
 	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/record"
 )
 
 // labelWidth is that of the longest label, and a gap.
@@ -66,8 +68,28 @@ func (r *reporter) block(j job.View, s screen) string {
 	if rep.Supervisor != nil {
 		add("supervisor", "process "+strconv.Itoa(*rep.Supervisor))
 	}
+	add("on finish", r.finish(j))
 	add("record", rep.Record)
 	return b.String()
+}
+
+// finish is what became of the command of --on-finish, where it failed.
+func (r *reporter) finish(j job.View) string {
+	f, err := os.Open(r.store.Record(j.ID).File(record.Finish))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	tail := make([]byte, 512)
+	fi, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	n, _ := f.ReadAt(tail, max(0, fi.Size()-int64(len(tail))))
+	if _, why, ok := strings.Cut(string(tail[:n]), cli.FinishFailed); ok {
+		return "failed: " + strings.TrimSpace(why) + "; what it said is in " + record.Finish
+	}
+	return ""
 }
 
 // since is what stands behind the state: how it ended and how long it took, or for how long it has been so.

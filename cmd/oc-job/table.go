@@ -18,6 +18,9 @@ import (
 // pipeWidth is the width of what is no terminal.
 const pipeWidth = 80
 
+// maxPipeWidth bounds what COLUMNS may ask for.
+const maxPipeWidth = 1000
+
 // A screen is what a table is printed on.
 type screen struct {
 	width  int
@@ -28,7 +31,11 @@ type screen struct {
 func screenOf(a *cli.App) screen {
 	f, ok := a.Stdout.(*os.File)
 	if !ok || !term.IsTerminal(f.Fd()) {
-		return screen{width: pipeWidth}
+		s := screen{width: pipeWidth}
+		if n, err := strconv.Atoi(a.Getenv("COLUMNS")); err == nil && n > 0 {
+			s.width = min(n, maxPipeWidth)
+		}
+		return s
 	}
 	s := screen{width: pipeWidth, person: true, colour: a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"}
 	if w, _, err := term.GetSize(f.Fd()); err == nil && w > 0 {

@@ -13,11 +13,11 @@ import (
 )
 
 type waitVerb struct {
-	IDs      []string  `arg:"" optional:"" name:"id" help:"The jobs (default: your newest of this repository)."`
-	Any      bool      `help:"Return when the first of them has ended."`
-	All      bool      `help:"Return when all of them have ended (this is the default)."`
-	Timeout  call.Once `placeholder:"TIME" help:"Return after this time with exit 17, and leave the jobs alone: 110s, 10m, 2h, 1d (default: no limit)."`
-	Progress bool      `help:"Print what changes, a line each, on stderr."`
+	IDs      []call.Once `arg:"" optional:"" name:"id" help:"The jobs (default: your newest of this repository)."`
+	Any      bool        `help:"Return when the first of them has ended."`
+	All      bool        `help:"Return when all of them have ended (this is the default)."`
+	Timeout  call.Once   `placeholder:"TIME" help:"Return after this time with exit 17, and leave the jobs alone: 110s, 10m, 2h, 1d (default: no limit)."`
+	Progress bool        `help:"Print what changes, a line each, on stderr."`
 }
 
 func (v *waitVerb) run(a *cli.App) int {
@@ -56,7 +56,11 @@ func (v *waitVerb) run(a *cli.App) int {
 	}
 	ended, err := await(ctx, store, jobs, v.Any)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return a.Refuse(fault.Of(err))
+		f := fault.Of(err)
+		if f.Kind == fault.Interrupted {
+			f = f.With("the jobs go on; oc-job cancel ends them")
+		}
+		return a.Refuse(f)
 	}
 	return v.answer(a, store, ended, err == nil)
 }

@@ -25,6 +25,15 @@ type Prompt struct {
 // reserved words become verbs in a later version; taking them as prompts now would change their meaning then.
 var reserved = map[string]bool{"review": true, "fix": true}
 
+// jobVerbs are the verbs of oc-job: alone they are a slip, not a task.
+var jobVerbs = map[string]bool{
+	"start": true, "list": true, "status": true, "result": true, "wait": true, "cancel": true, "logs": true, "continue": true, "retry": true,
+	"recover": true, "gc": true, "doctor": true, "notify": true, "watch": true,
+}
+
+// JobVerb reports whether a whole task, found before any --, is the name of a verb of oc-job.
+func JobVerb(task []string) bool { return len(task) == 1 && jobVerbs[task[0]] }
+
 // Reserved reports whether a call's first word, found before any --, is kept for a verb.
 func Reserved(task []string) bool { return len(task) > 0 && reserved[task[0]] }
 

@@ -62,6 +62,14 @@ func Days(text string) (time.Duration, error) {
 	return parseDuration(text, true)
 }
 
+// Age is Days with a unit that has to be named: 30 could mean days to one and seconds to another.
+func Age(text string) (time.Duration, error) {
+	if _, err := strconv.ParseUint(text, 10, 63); err == nil && text != "0" {
+		return 0, fmt.Errorf("%q has no unit; write 30d, 12h, 30m or 300s", clip(text))
+	}
+	return Days(text)
+}
+
 func parseCost(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"time"
@@ -15,6 +16,9 @@ import (
 
 // finishTime bounds the command of --on-finish.
 const finishTime = time.Minute
+
+// FinishFailed begins the last line of on-finish.log when the command did not succeed.
+const FinishFailed = "oc-job: --on-finish failed: "
 
 // onFinish runs the caller's own command with the result on its stdin. It comes after the end of the job, and nothing of it
 // changes that; what it says stands in the record.
@@ -42,6 +46,6 @@ func (a *App) onFinish(store *job.Store, sup job.Supervision, res delegate.Resul
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(a.Secrets.JSON().Bytes(data), '\n')), out, out
 	cmd.WaitDelay = time.Second // what it leaves running may hold the log open
 	if err := cmd.Run(); err != nil {
-		a.Say("--on-finish: %v", err)
+		fmt.Fprintf(out, "%s%v\n", FinishFailed, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 type Start struct {
 	Call   call.Call
 	Prompt string
+	Task   string // whose first words are shown; empty = the prompt's
 
 	Name        string
 	After       []string // full ids
@@ -42,7 +43,7 @@ func (a *App) Begin(ctx context.Context, store *job.Store, s Start) (st job.Stat
 		launch.MaxJobs = job.DefaultMaxJobs()
 	}
 	return store.Start(ctx, a.Self, job.Order{
-		Request: req, Prompt: s.Prompt, Launch: &launch, Name: s.Name, After: s.After,
+		Request: req, Prompt: s.Prompt, Task: s.Task, Launch: &launch, Name: s.Name, After: s.After,
 		RetryOf: s.RetryOf, ContinueOf: s.ContinueOf, Reuse: s.Reuse,
 	}, a.Now())
 }

@@ -69,6 +69,9 @@ func (c cage) sandbox() string {
 	return sandboxUnavailable
 }
 
+// opensRepository reports whether the worker can change anything of the repository: it may write, or no kernel keeps it from it.
+func (c cage) opensRepository() bool { return c.profile.Writes() || c.sandbox() != sandboxOn }
+
 // check refuses what no cage can hold.
 func (c cage) check() error {
 	if c.profile.Writes() && !c.request.NoSandbox {

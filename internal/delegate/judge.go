@@ -67,7 +67,10 @@ func (r *run) look(ctx context.Context) (view, error) {
 	defer cancel()
 	var v view
 	var err error
-	if v.code, err = repocode.Capture(ctx, r.plan.Request.Dir, r.plan.codeOptions()); err == nil {
+	if r.plan.cage.opensRepository() {
+		v.code, err = repocode.Capture(ctx, r.plan.Request.Dir, r.plan.codeOptions())
+	}
+	if err == nil {
 		v.planted, err = planted.Capture(ctx, r.plan.cage.dirs)
 	}
 	if err != nil {
@@ -114,6 +117,9 @@ func (r *run) lookAgain(ctx context.Context, before view) error {
 
 // guard puts back what makes git run programs.
 func (r *run) guard(ctx context.Context, before view) {
+	if !r.plan.cage.opensRepository() {
+		return // what has changed there was somebody else's doing, and is not ours to put back
+	}
 	if what, lost := before.git.lost(r.plan.cage.gitLink()); lost {
 		r.violation("the worker cut the project off from its repository", Violation{What: what})
 	}

@@ -17,7 +17,7 @@ type Progress struct {
 	Elapsed time.Duration `json:"-"`
 	Said    string        `json:"-"` // one line about what just happened; empty = only the numbers changed
 
-	Step    int      `json:"step"`     // model calls that have ended, of all attempts
+	Step    int      `json:"step"`     // model calls that have begun, of all attempts
 	Tool    string   `json:"tool"`     // the last tool that finished
 	Target  string   `json:"target"`   // what it acted on: a command, a path, a pattern; at most 80 code points
 	Text    string   `json:"text"`     // the last line that the worker wrote and that can be seen, at most 160 code points
@@ -27,6 +27,8 @@ type Progress struct {
 	Retry   *Retry   `json:"retry"`    // null while none is under way
 	Session string   `json:"session"`
 	Model   string   `json:"model"` // provider/model as opencode resolved it
+
+	within bool // a step has begun and has not ended
 }
 
 // A Todo is how far the worker has come by its own list.
@@ -56,9 +58,13 @@ func (p *Progress) take(e event.Event) {
 	p.Said = ""
 	switch e.Type {
 	case event.StepStart:
+		p.Step, p.within = p.Step+1, true
 		p.Said = "the model answers"
 	case event.StepFinish:
-		p.Step++
+		if !p.within { // an opencode that does not tell of beginnings
+			p.Step++
+		}
+		p.within = false
 		p.Tokens = event.Tokens{Input: p.Tokens}.Add(e.Finish.Tokens).Sum()
 		if e.Finish.Cost > 0 {
 			sum := e.Finish.Cost

@@ -75,7 +75,7 @@ func ambiguous(word string, ids []string) error {
 func (s *Store) NewestOf(ctx context.Context, caller, repo string) (View, error) {
 	v, ok, err := s.newest(ctx, func(v View) bool { return v.Caller == caller && v.Repo == repo })
 	if err == nil && !ok {
-		err = fault.New(fault.NotFound, "no job of yours in %s", repo).With("name one; oc-job list --all lists the jobs")
+		err = fault.New(fault.NotFound, "no job of yours in %s", repo).With("name one; oc-job list shows those of every caller here, oc-job list --all those of every repository")
 	}
 	return v, err
 }

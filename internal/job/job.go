@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -226,5 +227,5 @@ func (st *State) end(res delegate.Result) {
 
 // running is the fault of a job that may not be touched because it has not ended.
 func running(st State) error {
-	return fault.New(fault.JobRunning, "job %s is still %s", st.ID, st.State).With("oc-job wait " + st.ID + " returns when it has ended")
+	return fault.New(fault.JobRunning, "job %s %s", st.ID, strings.Replace(st.State.Sentence(), "is ", "is still ", 1)).With("oc-job wait " + st.ID + " returns when it has ended")
 }

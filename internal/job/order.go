@@ -15,6 +15,7 @@ import (
 type Order struct {
 	Request delegate.Request
 	Prompt  string
+	Task    string  // whose first words are shown; empty = the prompt's
 	Launch  *Launch // nil: the caller is the supervisor, and waits
 
 	Name       string
@@ -39,10 +40,14 @@ func Repository(dir string) string {
 func (o Order) state() State {
 	req := o.Request
 	sum := sha256.Sum256([]byte(o.Prompt))
+	task := o.Task
+	if task == "" {
+		task = o.Prompt
+	}
 	st := State{
 		Schema: Schema, Name: o.Name, State: Queued, Caller: req.Caller, Background: o.Launch != nil,
 		Dir: req.Dir, Repo: Repository(req.Dir), Session: req.Session,
-		Tier: req.Tier, Model: req.Model, Profile: req.Profile, Task: plain.Line(o.Prompt, taskLimit), Prompt: hex.EncodeToString(sum[:]),
+		Tier: req.Tier, Model: req.Model, Profile: req.Profile, Task: plain.Line(task, taskLimit), Prompt: hex.EncodeToString(sum[:]),
 		After: o.After, RetryOf: o.RetryOf, ContinueOf: o.ContinueOf,
 	}
 	if o.Launch != nil {

@@ -29,6 +29,25 @@ func Phases() []Phase {
 	return []Phase{Waiting, Queued, Running, Succeeded, Failed, TimedOut, Cancelled, Interrupted, Skipped, Lost, Unreadable}
 }
 
+// Sentence is the phase behind the name of a job, such as "has timed out".
+func (p Phase) Sentence() string {
+	switch p {
+	case Waiting, Running:
+		return "is " + string(p)
+	case Queued:
+		return "waits for its turn"
+	case Succeeded, Failed:
+		return "has " + string(p)
+	case TimedOut:
+		return "has timed out"
+	case Cancelled, Interrupted, Skipped:
+		return "was " + string(p)
+	case Lost:
+		return "was lost"
+	}
+	return "cannot be read"
+}
+
 // Terminal reports whether the phase is final.
 func (p Phase) Terminal() bool { return p != Waiting && p != Queued && p != Running }
 

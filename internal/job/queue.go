@@ -125,8 +125,8 @@ func (j *Job) await(ctx context.Context, now func() time.Time) error {
 			return fault.New(fault.Skipped, "job %s, which this one waited for, is not there any more", id)
 		}
 		if v.State.State != Succeeded {
-			return fault.New(fault.Skipped, "job %s, which this one waited for, is %s", id, v.State.State).
-				With("correct that one, then oc-job retry " + j.State().ID)
+			return fault.New(fault.Skipped, "job %s, which this one waited for, %s", id, v.State.State.Sentence()).
+				With("correct that one, then oc-job retry --after NEWID " + j.State().ID)
 		}
 	}
 	at := now().UTC()

@@ -53,7 +53,11 @@ func makeRoot(path string) error {
 		return fault.New(fault.Usage, "state directory %s belongs to another user; name one of your own in OC_DELEGATE_STATE", path)
 	}
 	if made == nil || fi.Mode().Perm()&0o077 != 0 && ours(path) {
-		if err := os.Chmod(path, 0o700); err != nil {
+		mode := fi.Mode().Perm() & 0o700 // one that the user has closed to himself stays so
+		if made == nil {
+			mode = 0o700
+		}
+		if err := os.Chmod(path, mode); err != nil {
 			return stateError(path, err)
 		}
 	} else if fi.Mode().Perm()&0o022 != 0 {

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,9 +85,7 @@ func (s *Store) launch(self string, j *Job, o Order) error {
 	theirs.Close()
 	say.Close()
 	_ = tell.SetWriteDeadline(time.Now().Add(startLimit))
-	if _, err := tell.Write(data); err != nil {
-		return fmt.Errorf("the supervisor ended at once: %w", err)
-	}
+	_, terr := tell.Write(data) // of one that has ended at once its last words tell more
 	tell.Close()
 	crashpoint.Here("supervisor told", j.state.ID)
 	_ = hear.SetReadDeadline(time.Now().Add(startLimit))
@@ -98,11 +97,14 @@ func (s *Store) launch(self string, j *Job, o Order) error {
 	_ = cmd.Process.Kill() // our own child, not yet waited for: its pid is nobody else's
 	switch said := strings.TrimSpace(string(answer)); {
 	case said != "":
-		return fmt.Errorf("%s", said)
+		return errors.New(said)
 	case err != nil:
 		return fmt.Errorf("it did not take the lease within %s", startLimit)
 	}
-	return fmt.Errorf("it ended before it had the lease")
+	if terr != nil {
+		return fmt.Errorf("it ended at once: %w", terr)
+	}
+	return errors.New("it ended before it had the lease")
 }
 
 // held is what a supervisor says when it has the lease.

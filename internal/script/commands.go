@@ -124,11 +124,15 @@ func cmdLiving(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// alive reports whether a process lives; a zombie does not.
+// alive reports whether a process lives. A zombie does not, once its last thread has gone too: until then it holds what it held.
 func alive(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	_, rest, ok := strings.Cut(string(stat), ") ")
-	return err == nil && ok && rest[0] != 'Z' && rest[0] != 'X'
+	f := strings.Fields(rest) // f[0] is field 3 of proc_pid_stat(5), f[17] the number of threads
+	if err != nil || !ok || len(f) < 18 {
+		return false
+	}
+	return f[0] != "X" && (f[0] != "Z" || f[17] != "0" && f[17] != "1")
 }
 
 // wait-for FILE waits until a file is there and not empty, ten seconds at most.
