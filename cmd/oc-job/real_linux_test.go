@@ -69,6 +69,7 @@ func TestRealSupervisorDies(t *testing.T) {
 	if err := syscall.Kill(st.Supervisor.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	p.until("the end of the supervisor", func() bool { return !st.Supervisor.Lives() }) // it holds what it held until its last thread has gone
 	p.job("result", id).want(t, 18, "")
 	if left := proc.Marked(id); len(left) > 0 {
 		t.Errorf("alive: %+v", left)
