@@ -24,7 +24,8 @@ type Place struct {
 	Project string   // where Claude Code runs; it is trusted
 	Extra   []string // added to the environment of what runs from now on; wins over what is there
 
-	runs int
+	runs  int
+	grace time.Duration // for what runs at the end of the test
 }
 
 // New makes a place for a version. project is the directory to work in; "" makes an empty one. The place is not below the system's directory for temporary files,
@@ -51,7 +52,7 @@ func New(t testing.TB, c Claude, project string) *Place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { api.Close() })
-	p := &Place{T: t, Claude: c, API: api, Root: root, Config: filepath.Join(root, "config"), Project: project}
+	p := &Place{T: t, Claude: c, API: api, Root: root, Config: filepath.Join(root, "config"), Project: project, grace: 5 * time.Second}
 	if project == "" {
 		p.Project = filepath.Join(root, "project")
 	}
@@ -95,17 +96,15 @@ func (p *Place) Env() []string {
 		"XDG_DATA_HOME=" + p.path("home/.local/share"),
 		"XDG_STATE_HOME=" + p.path("home/.local/state"),
 		"XDG_CACHE_HOME=" + p.path("home/.cache"),
-		"XDG_RUNTIME_DIR=" + p.path("run"),
-		"TMPDIR=" + p.path("tmp"),
-		"CLAUDE_CODE_TMPDIR=" + p.path("tmp"), // TMPDIR alone is not heeded
+		"XDG_RUNTIME_DIR=" + p.path("run"), // for its sockets
+		"TMPDIR=" + p.path("tmp"),          // for Claude Code's own files as well
 		"CLAUDE_CONFIG_DIR=" + p.Config,
 		"ANTHROPIC_BASE_URL=" + p.API.URL,
 		"ANTHROPIC_API_KEY=" + Key,
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", // implies the next two, and is too important to rest on one name
 		"DISABLE_AUTOUPDATER=1",
 		"DISABLE_TELEMETRY=1",
-		"DISABLE_ERROR_REPORTING=1",
-		"DISABLE_INSTALLATION_CHECKS=1",
+		"CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1", // not implied by the first
 		"IS_SANDBOX=1", // else root may not skip the permissions; exactly "1"
 		"GIT_CONFIG_NOSYSTEM=1",
 		"TERM=xterm-256color",
@@ -147,7 +146,7 @@ func (p *Place) path(name string) string { return filepath.Join(p.Root, filepath
 
 // end fails the test for each process that is left, and ends it.
 func (p *Place) end() {
-	for _, left := range p.Settle(3 * time.Second) {
+	for _, left := range p.Settle(p.grace) {
 		p.T.Errorf("left running: %d %s", left.PID, left.Command)
 		if process, err := os.FindProcess(left.PID); err == nil {
 			process.Kill() // an error means that it has gone

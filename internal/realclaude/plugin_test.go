@@ -89,12 +89,12 @@ func TestRealPlugin(t *testing.T) {
 		p := New(t, c, "")
 		dir, log := sample(p)
 		a := p.Headless(context.Background(), `/sample:weather [[claude:[
-			{"bash":"echo permitted $((6*7))"},
+			{"bash":"touch permitted.txt; echo $((6*7))"},
 			{"bash":"touch forbidden.txt"},
-			{"agent":"sample:porter","prompt":"carry [[claude:[{\"bash\":\"echo permitted load\"},{\"text\":\"The porter has: {{result}}\"}]]]"},
+			{"agent":"sample:porter","prompt":"carry [[claude:[{\"bash\":\"touch permitted.txt; echo a load\"},{\"text\":\"The porter has: {{result}}\"}]]]"},
 			{"text":"The end: {{result}}"}]]]`, "--plugin-dir", dir)
 		t.Logf("%s: %v, %d requests", c.Version, a.Wall, len(a.Requests))
-		if a.Exit != 0 || a.Failed || !strings.HasPrefix(a.Text, "The end: ") || !strings.Contains(a.Text, "The porter has: permitted load") {
+		if a.Exit != 0 || a.Failed || !strings.HasPrefix(a.Text, "The end: ") || !strings.Contains(a.Text, "The porter has: a load") {
 			t.Fatalf("exit %d, answer %q, stderr %q", a.Exit, a.Text, a.Stderr)
 		}
 		var main, porter []testanthropic.Request
@@ -116,7 +116,7 @@ func TestRealPlugin(t *testing.T) {
 			t.Errorf("subagent %q of session %q, conversation %q, system prompt %q", porter[0].Agent, porter[0].Session, main[0].Session, porter[0].System)
 		}
 		results := main[3].Results()
-		if got := results[0]; got.Error || got.Text != "permitted 42" {
+		if got := results[0]; got.Error || got.Text != "42" {
 			t.Errorf("the allowed call came to %+v", got)
 		}
 		if got := results[1]; !got.Error || !strings.Contains(got.Text, "the judge says no") {
@@ -132,7 +132,7 @@ func TestRealPlugin(t *testing.T) {
 			}
 			calls = append(calls, g.AgentType+": "+g.Input.Command)
 		}
-		if got, want := strings.Join(calls, "\n"), ": echo permitted $((6*7))\n: touch forbidden.txt\nsample:porter: echo permitted load"; got != want {
+		if got, want := strings.Join(calls, "\n"), ": touch permitted.txt; echo $((6*7))\n: touch forbidden.txt\nsample:porter: touch permitted.txt; echo a load"; got != want {
 			t.Errorf("the hook saw\n%s\nwant\n%s", got, want)
 		}
 	})

@@ -38,7 +38,7 @@ func (p *Place) Terminal(args ...string) *Terminal {
 	}
 	p.T.Cleanup(t.Kill)
 	t.do(append(append(start, "--", p.Claude.Path), args...)...)
-	t.WaitFor("? for shortcuts", 20*time.Second)
+	t.WaitFor("? for shortcuts", 40*time.Second)
 	return t
 }
 
@@ -46,16 +46,24 @@ func (p *Place) Terminal(args ...string) *Terminal {
 func (t *Terminal) Type(text string) {
 	t.p.T.Helper()
 	t.do("send-keys", "-t", t.session, "-l", "--", text)
-	end := []rune(strings.TrimSpace(text))
-	t.WaitFor(string(end[max(0, len(end)-12):]), 5*time.Second)
+	t.WaitFor(end(text), 20*time.Second)
 }
 
-// Paste pastes text as a terminal does, in one piece and marked as such. Claude Code shows only a placeholder for much of it.
+// end is the end of a text that is short enough to stand in one line.
+func end(text string) string {
+	all := []rune(strings.TrimSpace(text))
+	return string(all[max(0, len(all)-12):])
+}
+
+// Paste pastes text as a terminal does, in one piece and marked as such, and returns when the screen shows its end or, for much text, Claude Code's placeholder.
 func (t *Terminal) Paste(text string) {
 	t.p.T.Helper()
 	file := t.p.Write("paste", text)
 	t.do("load-buffer", "-b", "paste", file)
 	t.do("paste-buffer", "-p", "-r", "-d", "-b", "paste", "-t", t.session)
+	t.wait(20*time.Second, "what was pasted is not on the screen", func(screen string) bool {
+		return strings.Contains(screen, "[Pasted text #") || strings.Contains(flat(screen), flat(end(text)))
+	})
 }
 
 // Enter presses the key.
@@ -116,9 +124,10 @@ func (t *Terminal) wait(limit time.Duration, complaint string, done func(screen 
 // Exit leaves Claude Code as a user does and returns its exit code.
 func (t *Terminal) Exit() int {
 	t.p.T.Helper()
+	t.Press("C-u") // a prompt that was interrupted before its answer stands in the input again
 	t.Type("/exit")
 	t.Enter()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if code, dead := t.dead(); dead {
 			n, err := strconv.Atoi(code)
 			if err != nil {
