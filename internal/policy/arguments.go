@@ -96,8 +96,5 @@ func (v verb) setting(w string, behind []string) (s setting, used int, err error
 	default:
 		s.value, used = behind[0], 1
 	}
-	if s.value == "" {
-		return s, 0, refuse("--%s is empty; give a value or leave it out", s.flag.name)
-	}
 	return s, used, nil
 }

@@ -66,6 +66,7 @@ var wordBypasses = []bypass{
 	{"oc-delegate --file out/secret.txt x", "plain", "a link leads out"},
 	{"oc-delegate --file=../outside/secret.txt x", "plain", "outside the project"},
 	{"oc-delegate -f README.md -f /etc/passwd x", "plain", "the second of two"},
+	{"oc-delegate -f {outside}/in/../a.go x", "plain", "the commands take .. away before they follow links"},
 	{"oc-delegate -f dangling x", "plain", "a link that leads out, to nothing yet"},
 	{"oc-delegate -f out/new.txt x", "plain", "a link leads out, to nothing yet"},
 	{"oc-delegate -f missing/new.txt x", "plain", "nothing can be said of it"},

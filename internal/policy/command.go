@@ -85,7 +85,12 @@ func literal(w *syntax.Word) (string, bool) {
 	for _, part := range w.Parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			unescape(&b, p.Value, `'"`)
+			var text strings.Builder
+			unescape(&text, p.Value, `'"`)
+			if strings.ContainsAny(text.String(), "*?[]{}~\\") { // globs, braces and tildes are plain to the parser
+				return "", false
+			}
+			b.WriteString(text.String())
 		case *syntax.SglQuoted:
 			if p.Dollar {
 				return "", false

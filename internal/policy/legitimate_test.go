@@ -45,6 +45,7 @@ var readers = []string{
 	`oc-delegate --dir self 'a link that stays inside'`,
 	`oc-delegate --dir 'my docs' 'What is here?'`,
 	`oc-delegate -f README.md -f src/a.go 'Compare these'`,
+	`oc-delegate -f {project}/src/up/../a.go 'the commands take .. away before they follow links'`,
 	`oc-delegate --file={project}/README.md 'Read this'`,
 	`oc-delegate -f .env.example 'What has to be set?'`,
 	`oc-delegate --prompt-file brief.md`,

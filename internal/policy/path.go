@@ -30,7 +30,7 @@ func newTree(c Call, p Policy) (*tree, error) {
 		}
 	}
 	var err error
-	if t.cwd, err = filepath.EvalSymlinks(c.Cwd); err != nil || !filepath.IsAbs(c.Cwd) {
+	if t.cwd, err = filepath.EvalSymlinks(c.Cwd); err != nil {
 		return nil, refuse("the current directory is not known")
 	}
 	return t, nil

@@ -19,15 +19,16 @@ func newGround(t testing.TB) ground {
 		t.Fatal(err)
 	}
 	g := ground{root, filepath.Join(root, "project"), filepath.Join(root, "outside")}
-	for _, dir := range []string{"project/src/deep", "project/.git/hooks", "project/.claude/worktrees/w1", "project/my docs", "project-2", "outside"} {
+	for _, dir := range []string{"project/src/deep", "project/.git/hooks", "project/.GIT", "project/.claude/worktrees/w1", "project/my docs", "project-2", "outside"} {
 		must(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
-	for _, file := range []string{"project/README.md", "project/src/a.go", "project/my docs/brief one.md", "project/.env", "project/.env.example", "project/brief.md", "outside/secret.txt", "project-2/x"} {
+	for _, file := range []string{"project/README.md", "project/src/a.go", "project/my docs/brief one.md", "project/.env", "project/.env.example", "project/brief.md", "outside/secret.txt", "outside/a.go", "project-2/x"} {
 		must(t, os.WriteFile(filepath.Join(root, file), []byte("text\n"), 0o644))
 	}
 	for link, to := range map[string]string{"out": "../outside", "src/up": "../../outside", "dangling": "../outside/new.txt", "self": ".", "secretlink": "../outside/secret.txt", "envlink": ".env", "gitlink": ".git"} {
 		must(t, os.Symlink(to, filepath.Join(g.project, link)))
 	}
+	must(t, os.Symlink("../project/src/deep", filepath.Join(g.outside, "in")))
 	return g
 }
 

@@ -46,7 +46,7 @@ func TestWhereARunMayBe(t *testing.T) {
 	g := newGround(t)
 	for cwd, want := range map[string]Verdict{
 		g.project: Allow, g.project + "/src/deep": Allow, g.project + "/self/src": Allow, g.outside: Deny, g.root: Deny, g.project + "/out": Deny,
-		g.project + "/.git": Deny, g.project + "/missing": Deny, "": Deny, "project": Deny, "/": Deny, g.root + "/project-2": Deny,
+		g.project + "/.git": Deny, g.project + "/missing": Deny, "": Deny, ".": Deny, "project": Deny, "/": Deny, g.root + "/project-2": Deny,
 	} {
 		for _, command := range []string{"oc-delegate x", "oc-job start x", "oc-delegate --explain", "oc-delegate -f {project}/README.md x"} {
 			c := g.call(g.fill(command))

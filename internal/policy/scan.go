@@ -50,10 +50,8 @@ func scanCommand(src string) (*scan, error) {
 		return nil, refuse("the command is longer than 1 MiB; put the task into a file and name it with --prompt-file")
 	case !begins(src):
 		return nil, refuse("only a plain call of oc-delegate or oc-job is allowed, with nothing before its name")
-	case !utf8.ValidString(src):
-		return nil, refuse("the command is not UTF-8")
 	case plain.Clean(src) != src:
-		return nil, refuse("the command holds control characters; put the task into a file and name it with --prompt-file")
+		return nil, refuse("the command holds control characters, or is not UTF-8; put the task into a file and name it with --prompt-file")
 	}
 	s := &scan{src: src, at: len(src) - len(strings.TrimLeft(src, " \t\n"))}
 	for {

@@ -159,6 +159,17 @@ func TestBypassesAreReal(t *testing.T) {
 	}
 }
 
+// shells are those of a user's that are here; the host runs commands in bash or zsh. The first two are always there.
+func shells() []string {
+	found := []string{"/bin/bash", "/bin/sh"}
+	for _, more := range []string{"/bin/zsh", "/bin/ksh", "/bin/mksh"} {
+		if _, err := os.Stat(more); err == nil {
+			found = append(found, more)
+		}
+	}
+	return found
+}
+
 // TestAllowedCallsAreOneCall: what is allowed, each shell runs as the one call that was read, and nothing else.
 func TestAllowedCallsAreOneCall(t *testing.T) {
 	s := newShelter(t)
@@ -169,9 +180,10 @@ func TestAllowedCallsAreOneCall(t *testing.T) {
 			t.Errorf("%q: %v", command, err)
 			continue
 		}
-		s.same(t, "/bin/bash", command, argv, false)
-		s.same(t, "/bin/bash", command, argv, true)
-		s.same(t, "/bin/sh", command, argv, false)
+		for _, shell := range shells() {
+			s.same(t, shell, command, argv, false)
+			s.same(t, shell, command, argv, true)
+		}
 	}
 }
 
@@ -187,5 +199,33 @@ func (s shelter) same(t testing.TB, shell, command string, argv []string, wrappe
 		t.Errorf("%q: %v", command, err)
 	} else if sc.heredoc && len(o.ran) == 1 && o.ran[0].stdin != sc.src[sc.body:sc.done] {
 		t.Errorf("%s with %q: stdin was %q", shell, command, o.ran[0].stdin)
+	}
+}
+
+// TestEveryByte: each byte, in each place of a word, is refused or means itself to every shell.
+func TestEveryByte(t *testing.T) {
+	s := newShelter(t)
+	var taken []string
+	refused := 0
+	for c := range 256 {
+		b := string([]byte{byte(c)})
+		for _, w := range []string{b, b + "a", "a" + b, "a" + b + "a", "--a" + b + "b", "--dir=" + b, "a=" + b + "/x", "'" + b + "'", `"` + b + `"`, `"a` + b + `a"`, `"\` + b + `"`, `"a\\` + b + `"`, `\` + b, "a\\" + b, "''" + b, `'a'` + b + `"c"`} {
+			if argv, err := Words("oc-delegate " + w + " x"); err != nil {
+				refused++
+			} else if len(argv) == 3 {
+				taken = append(taken, w)
+			}
+		}
+	}
+	if len(taken) < 500 || refused < 2000 {
+		t.Errorf("%d words were taken, %d refused", len(taken), refused)
+	}
+	for chunk := range slices.Chunk(taken, wordLimit-1) {
+		command := "oc-delegate " + strings.Join(chunk, " ")
+		argv, err := Words(command)
+		must(t, err)
+		for _, shell := range shells() {
+			s.same(t, shell, command, argv, true)
+		}
 	}
 }

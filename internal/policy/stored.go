@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"opencode-delegate/internal/delegate"
-	"opencode-delegate/internal/permission"
-)
+import "opencode-delegate/internal/delegate"
 
 // stored are the flags that would ask for what a stored request asks for, as far as a policy can mind any. A program that is the
 // user's own configured one was not chosen by the call.
@@ -33,9 +30,6 @@ func stored(req delegate.Request, configured string) (list []setting) {
 	}
 	if req.Opencode != "" && req.Opencode != configured {
 		add("opencode", req.Opencode)
-	}
-	if p, err := permission.Parse(req.Profile); err == nil && p.Writes() {
-		add("write", "")
 	}
 	return list
 }
