@@ -23,7 +23,7 @@ type Run struct {
 	Stdout   string
 	Stderr   string
 	Wall     time.Duration
-	Requests []testanthropic.Request // that it sent
+	Requests []testanthropic.Request // that came meanwhile: its own, unless another run was going on
 }
 
 // An Answer is what came of a headless run.
@@ -50,10 +50,10 @@ func (p *Place) Run(ctx context.Context, stdin string, args ...string) Run {
 		ctx, cancel = context.WithTimeout(ctx, most)
 		defer cancel()
 	}
-	p.runs++
+	number := p.runs.Add(1)
 	// Files, not pipes: something that is meant to go on after the end would hold a pipe open.
-	stdout := p.Write(fmt.Sprintf("out/%d.stdout", p.runs), "")
-	stderr := p.Write(fmt.Sprintf("out/%d.stderr", p.runs), "")
+	stdout := p.Write(fmt.Sprintf("out/%d.stdout", number), "")
+	stderr := p.Write(fmt.Sprintf("out/%d.stderr", number), "")
 	before := len(p.API.Requests())
 	cmd := exec.CommandContext(ctx, p.Claude.Path, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = p.Project, p.Env(), strings.NewReader(stdin)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ type Place struct {
 	Project string   // where Claude Code runs; it is trusted
 	Extra   []string // added to the environment of what runs from now on; wins over what is there
 
-	runs  int
+	runs  atomic.Int64
 	grace time.Duration // for what runs at the end of the test
 }
 
@@ -105,7 +106,7 @@ func (p *Place) Env() []string {
 		"DISABLE_AUTOUPDATER=1",
 		"DISABLE_TELEMETRY=1",
 		"CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1", // not implied by the first
-		"IS_SANDBOX=1", // else root may not skip the permissions; exactly "1"
+		"IS_SANDBOX=1",                                           // else root may not skip the permissions; exactly "1"
 		"GIT_CONFIG_NOSYSTEM=1",
 		"TERM=xterm-256color",
 		"LANG=C.UTF-8",

@@ -28,7 +28,7 @@ func TestLeftovers(t *testing.T) {
 	for end := time.Now().Add(10 * time.Second); len(p.Processes()) == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 	}
 	p.grace = 200 * time.Millisecond
-	said := failing(p, func(p *Place) { p.end() })
+	said := failing(p, p.end)
 	p.grace = 5 * time.Second
 	if len(said) != 1 || !strings.Contains(said[0], "left running") || !strings.Contains(said[0], "sleep 77") {
 		t.Errorf("with a process left the test says %q", said)
@@ -48,7 +48,7 @@ func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	started := time.Now()
-	said := failing(p, func(p *Place) { p.Run(ctx, "", "-p") })
+	said := failing(p, func() { p.Run(ctx, "", "-p") })
 	if len(said) != 1 || !strings.Contains(said[0], "deadline exceeded") || !strings.Contains(said[0], "so far") || time.Since(started) > 10*time.Second {
 		t.Errorf("after %v the test says %q", time.Since(started), said)
 	}

@@ -128,14 +128,15 @@ func (r *recorder) Fatalf(format string, args ...any) {
 func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
 
 // failing runs a function of a place whose test fails on paper, and returns what it said.
-func failing(p *Place, do func(p *Place)) []string {
+func failing(p *Place, do func()) []string {
 	r := &recorder{TB: p.T}
-	paper := *p
-	paper.T = r
+	actual := p.T
+	defer func() { p.T = actual }()
+	p.T = r
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		do(&paper)
+		do()
 	}()
 	<-done
 	return r.said
@@ -144,7 +145,7 @@ func failing(p *Place, do func(p *Place)) []string {
 func TestWithoutTmux(t *testing.T) {
 	p := New(t, Claude{}, "")
 	t.Setenv("PATH", p.Root)
-	said := failing(p, func(p *Place) { p.Terminal() })
+	said := failing(p, func() { p.Terminal() })
 	if len(said) != 1 || !strings.Contains(said[0], "tmux is missing") || !strings.Contains(said[0], "apt-get install tmux") {
 		t.Errorf("without tmux the test says %q", said)
 	}

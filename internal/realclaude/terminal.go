@@ -21,15 +21,16 @@ type Terminal struct {
 // The window is wide, so that few lines are broken.
 const columns, rows = 180, 50
 
-// Terminal starts Claude Code in the project, in a terminal, and returns when it takes input. The terminal ends with the test at the latest.
+// Terminal starts Claude Code in the project, in a terminal, and returns when it takes input. The terminal ends with the test at the latest. There may be several.
+//
+// With "--permission-mode", "default" every version asks before it runs something.
 func (p *Place) Terminal(args ...string) *Terminal {
 	p.T.Helper()
 	tmux, err := exec.LookPath("tmux")
 	if err != nil {
 		p.T.Fatal("tmux is missing, and without it Claude Code cannot be driven in a terminal: install it (on Debian: apt-get install tmux)")
 	}
-	p.runs++
-	t := &Terminal{p: p, tmux: tmux, session: fmt.Sprintf("claude%d", p.runs)}
+	t := &Terminal{p: p, tmux: tmux, session: fmt.Sprintf("claude%d", p.runs.Add(1))}
 	// The window stays when the program ends, so that its last words and its exit code can be read.
 	config := p.Write("tmux.conf", "set -g remain-on-exit on\nset -g status off\nset -g history-limit 20000\nset -sg escape-time 0\n")
 	start := []string{"-f", config, "new-session", "-d", "-s", t.session, "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "-c", p.Project}
