@@ -62,6 +62,7 @@ func begin(ctx context.Context, a *cli.App, c call.Call, told chan os.Signal) (*
 	go func() {
 		select {
 		case s := <-told:
+			told <- s // for the follower, if it comes to that
 			cancel(fault.New(fault.Interrupted, "interrupted by %s", cli.SignalName(s)))
 		case <-ctx.Done():
 		}

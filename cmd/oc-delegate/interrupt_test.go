@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -84,6 +85,37 @@ func TestNobodyReads(t *testing.T) {
 				cmd.Process.Kill()
 				t.Error("SIGTERM does not end it")
 			}
+		})
+	}
+}
+
+// A follower heeds a signal at whatever moment it comes: before there is a job it ends, afterwards it leaves the job alone.
+func TestInterruptWhileStarting(t *testing.T) {
+	for i := range 12 {
+		t.Run(time.Duration(i).String(), func(t *testing.T) {
+			p := fakePlace(t, "OC_FAKE=slowfirst", "OC_FAKE_SEC=1")
+			cmd := p.command("", "--max-wait", "60s", "x")
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(4+3*i) * time.Millisecond)
+			start := time.Now()
+			cmd.Process.Signal(syscall.SIGTERM)
+			cmd.Wait()
+			if d := time.Since(start); d > 900*time.Millisecond {
+				t.Errorf("took %v", d)
+			}
+			if s, _ := strings.CutPrefix(stderr.String(), ""); s != "" && !strings.Contains(s, `"status":"INTERRUPTED"`) {
+				t.Errorf("said %s", s)
+			}
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+				if left, _ := filepath.Glob(filepath.Join(p.Root, "state/active/*")); len(left) == 0 {
+					return
+				}
+			}
+			t.Error("the job does not end")
 		})
 	}
 }

@@ -82,7 +82,7 @@ func (e earlier) call(f againFlags, change func(*call.Flags)) (call.Call, cli.St
 }
 
 type continueVerb struct {
-	ID         call.Once `arg:"" help:"The job."`
+	ID         call.Once `arg:"" optional:"" help:"The job."`
 	Task       []string  `arg:"" optional:"" help:"What is to be done now, as for oc-delegate; - reads it from stdin."`
 	PromptFile call.Once `placeholder:"FILE" group:"task" help:"Read the task from FILE."`
 	againFlags

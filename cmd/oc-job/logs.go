@@ -34,7 +34,8 @@ func (v *logsVerb) run(a *cli.App) int {
 	if v.Follow {
 		ended := make(chan struct{})
 		go func() {
-			if _, err := store.Wait(ctx, j.ID); err == nil {
+			// A record that has gone has ended too.
+			if _, _ = store.Wait(ctx, j.ID); ctx.Err() == nil {
 				close(ended)
 			}
 		}()

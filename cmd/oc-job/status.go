@@ -31,11 +31,7 @@ func (v *statusVerb) run(a *cli.App) int {
 }
 
 func (v *statusVerb) one(ctx context.Context, a *cli.App, store *job.Store) int {
-	id, _, err := store.Find(ctx, v.ID.Text)
-	if err != nil {
-		return refuse(a, err)
-	}
-	j, err := store.Look(ctx, id)
+	j, _, err := target(ctx, a, store, v.ID)
 	if err != nil {
 		return refuse(a, err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +74,7 @@ func (r *reporter) block(j job.View, s screen) string {
 
 // finish is what became of the command of --on-finish, where it failed.
 func (r *reporter) finish(j job.View) string {
-	f, err := os.Open(r.store.Record(j.ID).File(record.Finish))
+	f, err := record.OpenFile(r.store.Record(j.ID).File(record.Finish))
 	if err != nil {
 		return ""
 	}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
+	"opencode-delegate/internal/plain"
 )
 
 type waitVerb struct {
@@ -65,56 +68,110 @@ func (v *waitVerb) run(a *cli.App) int {
 	return v.answer(a, store, ended, err == nil)
 }
 
+// atOnce is how many jobs are waited for at the same time: each takes a descriptor and a thread.
+const atOnce = 64
+
 // await waits for all of the jobs, or for the first of them to end. What comes back is in the order of the jobs; with first it is that one
-// alone, but for an error.
+// alone, but for an error. A job whose record has gone meanwhile is shown as one that cannot be read.
 func await(ctx context.Context, store *job.Store, jobs []job.View, first bool) ([]job.View, error) {
-	type end struct {
-		at  int
-		v   job.View
-		err error
+	if first {
+		return awaitFirst(ctx, store, jobs)
 	}
+	ended := slices.Clone(jobs)
+	errs := make([]error, len(jobs))
+	turns := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range ended {
+		all.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			ended[i], errs[i] = awaitOne(ctx, store, ended[i])
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return ended, err
+		}
+	}
+	return ended, nil
+}
+
+// awaitFirst waits for one of the jobs. Of several that have ended before it is the first in the order of the words.
+func awaitFirst(ctx context.Context, store *job.Store, jobs []job.View) ([]job.View, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ends := make(chan end, len(jobs))
-	for i, j := range jobs {
-		if j.State.State.Terminal() { // of several that have ended before, the first in the order of the words
-			if first {
-				return []job.View{j}, nil
-			}
-			ends <- end{i, j, nil}
-			continue
-		}
-		go func() {
-			v, err := store.Wait(ctx, j.ID)
-			if err != nil && ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			ends <- end{i, v, err}
-		}()
-	}
-	var failed error
-	for range jobs {
-		e := <-ends
-		if e.v.ID != "" {
-			jobs[e.at] = e.v
-		}
-		if e.err == nil && first {
-			return []job.View{e.v}, nil
-		}
-		if e.err != nil && failed == nil {
-			failed = e.err
+	found := make(chan job.View, len(jobs))
+	errs := make(chan error, len(jobs))
+	for _, j := range jobs {
+		if j.Ended() {
+			return []job.View{j}, nil
 		}
 	}
-	return jobs, failed
+	for turn := range (len(jobs) + atOnce - 1) / atOnce { // more than can be blocked for are looked at in turns
+		group := jobs[turn*atOnce : min(len(jobs), (turn+1)*atOnce)]
+		for i := range group {
+			go func() {
+				for {
+					patience := ctx
+					if len(jobs) > atOnce {
+						var stop context.CancelFunc
+						patience, stop = context.WithTimeout(ctx, time.Second)
+						defer stop()
+					}
+					v, err := awaitOne(patience, store, group[i])
+					if err == nil {
+						found <- v
+						return
+					}
+					if ctx.Err() != nil || patience.Err() == nil {
+						errs <- err
+						return
+					}
+				}
+			}()
+		}
+	}
+	select {
+	case v := <-found:
+		return []job.View{v}, nil
+	case err := <-errs:
+		now := slices.Clone(jobs)
+		for i, j := range jobs {
+			if v, lerr := store.Look(context.WithoutCancel(ctx), j.ID); lerr == nil {
+				now[i] = v
+			}
+		}
+		return now, err
+	}
+}
+
+func awaitOne(ctx context.Context, store *job.Store, j job.View) (job.View, error) {
+	if j.Ended() {
+		return j, nil
+	}
+	v, err := store.Wait(ctx, j.ID)
+	switch {
+	case err == nil:
+		return v, nil
+	case ctx.Err() != nil:
+		if v.ID == "" {
+			v = j
+		}
+		return v, context.Cause(ctx)
+	case fault.Of(err).Kind == fault.NotFound:
+		return job.View{State: job.State{ID: j.ID, State: job.Unreadable}, Problem: "its record has gone"}, nil
+	}
+	return j, err
 }
 
 // answer prints a line for each job and returns the exit code: of one job its own, of several that of the first which did not succeed.
-// Jobs that have not ended make it 17, unless one that has ended did not succeed.
+// When they were not all waited for to their end it is 17.
 func (v *waitVerb) answer(a *cli.App, store *job.Store, jobs []job.View, complete bool) int {
 	exit := 0
 	for _, j := range jobs {
 		status, code := statusOf(j)
-		if _, err := fmt.Fprintln(a.Stdout, j.ID, j.State.State, status); err != nil {
+		if _, err := fmt.Fprintln(a.Stdout, j.ID, j.State.State, plain.Line(string(status), 40)); err != nil {
 			return a.Refuse(fault.New(fault.RunFailed, "stdout: %w", err))
 		}
 		if exit == 0 {
@@ -133,7 +190,7 @@ func (v *waitVerb) answer(a *cli.App, store *job.Store, jobs []job.View, complet
 // statusOf is the status word of a job as it is, and its exit code.
 func statusOf(j job.View) (fault.Kind, int) {
 	switch {
-	case j.Live():
+	case j.Live() || j.Held:
 		return fault.JobRunning, fault.JobRunning.Exit()
 	case j.State.State == job.Unreadable:
 		return fault.JobLost, fault.JobLost.Exit()
@@ -141,11 +198,18 @@ func statusOf(j job.View) (fault.Kind, int) {
 	return j.Status, j.Status.Exit()
 }
 
-// signalOf is the signal line of one job as it is.
+// signalOf is the signal line of one job as it is: its state decides, and its result says the rest.
 func signalOf(store *job.Store, j job.View) cli.Signal {
+	status, exit := statusOf(j)
 	res, err := store.Result(j)
-	if err != nil {
-		return jobSignal(store, j, fault.Of(err))
+	if err != nil || res.Status != status {
+		f := fault.Of(err)
+		if f == nil || f.Kind != status {
+			f = &fault.Error{Kind: status, Reason: j.Reason}
+		}
+		s := jobSignal(store, j, f)
+		s.Exit = exit
+		return s
 	}
 	return cli.Of(res)
 }

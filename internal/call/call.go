@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
@@ -296,7 +297,7 @@ const Shell = "shell"
 
 // Caller is who calls: the session of Claude Code where there is one, else the shell.
 func Caller(getenv func(string) string) string {
-	if id := getenv("CLAUDE_CODE_SESSION_ID"); id != "" && len(id) <= 128 && !strings.ContainsFunc(id, unicode.IsControl) {
+	if id := getenv("CLAUDE_CODE_SESSION_ID"); id != "" && len(id) <= 128 && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl) {
 		return id
 	}
 	return Shell

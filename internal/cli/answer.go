@@ -55,7 +55,7 @@ func writeAnswer(w io.Writer, form call.Reply, res delegate.Result, set *redact.
 		_, err := w.Write(plain.JSON(set.JSON().Bytes(b.Bytes())))
 		return err
 	case form.Digest:
-		_, err := io.WriteString(w, ended(set.String(res.Digest)))
+		_, err := io.WriteString(w, ended(plain.Clean(set.String(res.Digest))))
 		return err
 	case !res.TextTruncated:
 		_, err := io.WriteString(w, ended(plain.Clean(res.Text)))
@@ -90,15 +90,18 @@ func writeLong(w io.Writer, res delegate.Result) error {
 	return err
 }
 
+// wholeLimit bounds what is printed of a text: far above what a worker has ever said.
+const wholeLimit = 1 << 30
+
 // WriteText streams the whole text of a record, cleaned of what acts on a terminal. A file that is missing is fs.ErrNotExist.
 func WriteText(w io.Writer, path string) error {
-	f, err := os.Open(path)
+	f, err := record.OpenFile(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	clean := plain.NewWriter(w)
-	if _, err := io.Copy(clean, f); err != nil {
+	if _, err := io.Copy(clean, io.LimitReader(f, wholeLimit)); err != nil {
 		return err
 	}
 	if err := clean.Close(); err != nil {

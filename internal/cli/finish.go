@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"time"
@@ -16,6 +17,24 @@ import (
 
 // finishTime bounds the command of --on-finish.
 const finishTime = time.Minute
+
+// finishLimit is how much of what it says is kept, in bytes.
+const finishLimit = 1 << 20
+
+// bounded lets a number of bytes through and swallows the rest.
+type bounded struct {
+	w    io.Writer
+	left int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	b.left -= n
+	if _, err := b.w.Write(p[:n]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
 
 // FinishFailed begins the last line of on-finish.log when the command did not succeed.
 const FinishFailed = "oc-job: --on-finish failed: "
@@ -29,7 +48,7 @@ func (a *App) onFinish(store *job.Store, sup job.Supervision, res delegate.Resul
 		return
 	}
 	defer log.Close()
-	out := a.Secrets.Writer(log)
+	out := a.Secrets.Writer(&bounded{log, finishLimit})
 	defer out.Close()
 	data, err := json.Marshal(shown(res, sup.Launch.Reply.Digest))
 	if err != nil {
@@ -45,7 +64,8 @@ func (a *App) onFinish(store *job.Store, sup job.Supervision, res delegate.Resul
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(a.Secrets.JSON().Bytes(data), '\n')), out, out
 	cmd.WaitDelay = time.Second // what it leaves running may hold the log open
+	group(cmd)
 	if err := cmd.Run(); err != nil {
-		fmt.Fprintf(out, "%s%v\n", FinishFailed, err)
+		fmt.Fprintf(log, "%s%v\n", FinishFailed, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"opencode-delegate/internal/lazyregexp"
+	"opencode-delegate/internal/proc"
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/record"
@@ -23,6 +24,14 @@ type Host struct {
 	CacheDir  string // facts about programs; empty = none kept
 
 	SessionKnown bool // our records have the request's session in this very directory
+}
+
+// own is this program as a guardian starts it, which has to work after an update too.
+func (h Host) own() string {
+	if proc.OwnBinary != "" {
+		return proc.OwnBinary
+	}
+	return h.Self
 }
 
 // A Job is the record that a run writes into, and who wants to hear of it.

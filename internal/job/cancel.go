@@ -76,6 +76,9 @@ func (s *Store) mark(id string, w wish) error {
 	return nil
 }
 
+// cancelled reports whether somebody wants a job to end.
+func (s *Store) cancelled(id string) bool { return exists(s.Record(id).File(record.Cancel)) }
+
 // heed returns a context that ends when somebody wants the job to end. Its own end is that of the returned function.
 func (j *Job) heed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

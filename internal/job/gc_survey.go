@@ -53,7 +53,7 @@ func (s *Store) Survey(ctx context.Context, now time.Time) (Survey, error) {
 			st = State{ID: id, State: Queued} // its creation was cut off
 		case err != nil:
 			v.Jobs++
-			v.Unreadable = append(v.Unreadable, unreadable(id, err))
+			v.Unreadable = append(v.Unreadable, s.unreadable(id, err))
 			continue
 		}
 		v.Jobs++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +47,7 @@ func (s *Store) create(ctx context.Context, o Order, now time.Time) (j *Job, twi
 		if err != nil {
 			return nil, nil, err
 		}
-		if twin, ok := o.twin(live); ok {
+		if twin, ok := o.twin(slices.DeleteFunc(slices.Clone(live), func(v View) bool { return s.cancelled(v.ID) })); ok {
 			return nil, &twin, nil
 		}
 		if err := o.rival(live); err != nil {
@@ -77,7 +78,10 @@ func (s *Store) create(ctx context.Context, o Order, now time.Time) (j *Job, twi
 	crashpoint.Here("record", st.ID)
 	j = &Job{Record: s.Record(st.ID), store: s, state: st}
 	if err := j.write(o); foreground && (full(err) || err != nil && !exists(j.Record.Path())) {
-		j.lost = err
+		if j.lost = err; j.lease == nil { // half a record that nobody holds would be taken for a dead job's
+			os.RemoveAll(j.Record.Path())
+			s.deactivate(st.ID)
+		}
 	} else if err != nil {
 		j.discard() // nothing has run: a call that ends 1 leaves no record
 		return nil, nil, stateError(s.root, err)

@@ -68,7 +68,7 @@ func (s *Store) News(ctx context.Context, caller string, limit int, tell func(en
 			return err
 		case !ok && !s.unborn(id):
 			s.forget(State{ID: id, Caller: caller}) // gc was here, or its creation was cut off
-		case ok && v.State.State.Terminal():
+		case ok && v.Ended():
 			ended = append(ended, v)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"unicode/utf8"
 
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
@@ -48,7 +50,7 @@ func (o Order) state() State {
 		Schema: Schema, Name: o.Name, State: Queued, Caller: req.Caller, Background: o.Launch != nil,
 		Dir: req.Dir, Repo: Repository(req.Dir), Session: req.Session,
 		Tier: req.Tier, Model: req.Model, Profile: req.Profile, Task: plain.Line(task, taskLimit), Prompt: hex.EncodeToString(sum[:]),
-		After: o.After, RetryOf: o.RetryOf, ContinueOf: o.ContinueOf,
+		After: distinct(o.After), RetryOf: o.RetryOf, ContinueOf: o.ContinueOf,
 	}
 	if o.Launch != nil {
 		st.MaxJobs, st.MaxPerModel = o.Launch.MaxJobs, o.Launch.MaxPerModel
@@ -60,6 +62,34 @@ func (o Order) state() State {
 		st.Session = "" // the copy has an id of its own
 	}
 	return st
+}
+
+// distinct is a list without repetitions, in its order.
+func distinct(ids []string) (once []string) {
+	for _, id := range ids {
+		if !slices.Contains(once, id) {
+			once = append(once, id)
+		}
+	}
+	return once
+}
+
+// afterLimit is how many jobs one job can wait for.
+const afterLimit = 100
+
+// portable refuses what a supervisor could not be told, or a reader could not read back.
+func (o Order) portable() error {
+	if n := len(o.After); n > afterLimit {
+		return fault.New(fault.Usage, "%d jobs are to be waited for; a job can wait for %d", n, afterLimit)
+	}
+	paths := slices.Concat([]string{o.Request.Dir, o.Request.Opencode, o.Launch.Cwd, o.Launch.Reply.Out, o.Launch.Reply.UsageLog},
+		o.Request.Files, o.Request.AllowRead, o.Request.AllowWrite)
+	for _, p := range paths {
+		if !utf8.ValidString(p) {
+			return fault.New(fault.Usage, "the path %q is not UTF-8, and a background job cannot keep it; rename it", p)
+		}
+	}
+	return nil
 }
 
 // exclusive reports whether the order can be refused because of another job that lives.

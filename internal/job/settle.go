@@ -27,30 +27,30 @@ const orphanGrace = time.Second
 //	else               lost
 //
 // What cannot be written down, since the disk is full or read-only, or because another reader was stopped while it decided, is decided
-// all the same, for this reader.
-func (s *Store) settle(ctx context.Context, id string) (State, error) {
+// all the same, for this reader. decided is false when another one holds the record, who may come to something else.
+func (s *Store) settle(ctx context.Context, id string) (st State, decided bool, err error) {
 	rec := s.Record(id)
 	guard, err := lock.Try(rec.File(record.Lock))
 	if errors.Is(err, lock.ErrHeld) {
 		if st, err := readState(rec.Path(), id); err != nil || st.State.Terminal() || starting(st) {
-			return st, err
+			return st, true, err
 		}
 		inTime, cancel := context.WithTimeout(ctx, lockTime)
 		guard, err = lock.Take(inTime, rec.File(record.Lock))
 		cancel()
 	}
+	contested := errors.Is(err, lock.ErrHeld)
 	if err == nil {
 		defer guard.Release()
 	}
-	st, err := readState(rec.Path(), id)
-	if errors.Is(err, fs.ErrNotExist) {
+	if st, err = readState(rec.Path(), id); errors.Is(err, fs.ErrNotExist) {
 		st, err = s.stillborn(id)
 	}
 	if err != nil || st.State.Terminal() {
-		return st, err
+		return st, true, err
 	}
 	if held, err := lock.Held(rec.File(record.Lease)); err != nil || held {
-		return st, nil
+		return st, false, nil
 	}
 	proc.Sweep(ctx, id, orphanGrace)
 	res, err := s.ReadResult(id)
@@ -65,11 +65,12 @@ func (s *Store) settle(ctx context.Context, id string) (State, error) {
 		held, err = lock.Held(rec.File(record.Lease))
 	}
 	if err != nil || held {
-		return st, nil
+		return st, false, nil
 	}
 	st.end(res)
 	if guard == nil {
-		return st, nil
+		// A reader that was stopped can come to nothing else; a starter can: it may have a supervisor yet.
+		return st, !contested || st.Supervisor != nil, nil
 	}
 	unreserve(rec)
 	os.RemoveAll(rec.File(record.Tmp))
@@ -77,7 +78,7 @@ func (s *Store) settle(ctx context.Context, id string) (State, error) {
 	if rec.WriteLast(record.State, st) == nil {
 		s.deactivate(id)
 	}
-	return st, nil
+	return st, true, nil
 }
 
 // starting reports whether a job that has no supervisor yet is young enough for somebody to be starting one.
@@ -114,7 +115,7 @@ func (s *Store) remains(st State) delegate.Result {
 	left := journal.Salvage(rec.File(record.Events))
 	f := fault.New(fault.JobLost, "the supervisor of job %s died", st.ID)
 	switch {
-	case exists(rec.File(record.Cancel)):
+	case s.cancelled(st.ID):
 		f = fault.New(fault.Cancelled, "cancelled by request")
 	case st.Supervisor != nil && rebooted(st.Supervisor.Boot):
 		f.Reason = "the machine was restarted while job " + st.ID + " was " + string(st.State)

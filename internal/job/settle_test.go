@@ -283,7 +283,7 @@ func TestASupervisorThatComesLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := snapshot(t, s.dir(id))
-	st, err := s.settle(t.Context(), id) // as a reader that has looked at the lease before
+	st, _, err := s.settle(t.Context(), id) // as a reader that has looked at the lease before
 	if err != nil || st.State != Queued {
 		t.Errorf("%+v, %v", st, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"opencode-delegate/internal/crashpoint"
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/lock"
 	"opencode-delegate/internal/record"
 )
 
@@ -35,6 +36,9 @@ type assignment struct {
 // the caller's open but its environment. It returns when the supervisor holds the lease. reused tells that the order found a twin,
 // whose state comes back.
 func (s *Store) Start(ctx context.Context, self string, o Order, now time.Time) (st State, reused bool, err error) {
+	if err := o.portable(); err != nil {
+		return State{}, false, err
+	}
 	j, twin, err := s.create(ctx, o, now)
 	if err != nil {
 		return State{}, false, err
@@ -44,6 +48,9 @@ func (s *Store) Start(ctx context.Context, self string, o Order, now time.Time) 
 	}
 	defer j.release()
 	if err := s.launch(self, j, o); err != nil {
+		if !j.mine() {
+			return j.state, false, nil // it was this process that slept: the job has its supervisor, or has ended
+		}
 		j.guardedEnd(err, now)
 		return j.state, false, fault.New(fault.RunFailed, "job %s has no supervisor: %w", j.state.ID, err).
 			With("oc-job doctor looks for the cause; oc-job retry " + j.state.ID + " begins again")
@@ -94,6 +101,9 @@ func (s *Store) launch(self string, j *Job, o Order) error {
 		crashpoint.Here("supervisor holds", j.state.ID)
 		return nil
 	}
+	if held, herr := lock.Held(j.Record.File(record.Lease)); herr == nil && held {
+		return nil // it was this process that slept
+	}
 	_ = cmd.Process.Kill() // our own child, not yet waited for: its pid is nobody else's
 	switch said := strings.TrimSpace(string(answer)); {
 	case said != "":
@@ -109,6 +119,21 @@ func (s *Store) launch(self string, j *Job, o Order) error {
 
 // held is what a supervisor says when it has the lease.
 const held = "held\n"
+
+// mine reports whether this process may say what became of a job whose supervisor it could not start: it takes the lease, and nobody
+// has written an end.
+func (j *Job) mine() bool {
+	lease, err := lock.Try(j.Record.File(record.Lease))
+	if err != nil {
+		return !errors.Is(err, lock.ErrHeld)
+	}
+	j.lease = lease
+	st, err := readState(j.Record.Path(), j.state.ID)
+	if err == nil {
+		j.state = st
+	}
+	return err != nil || !st.State.Terminal()
+}
 
 // guardedEnd writes down that a job could not be started.
 func (j *Job) guardedEnd(cause error, now time.Time) {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"opencode-delegate/internal/fault"
@@ -20,7 +21,16 @@ import (
 type View struct {
 	State
 	Problem string // why the record cannot be read: State is Unreadable then and knows little but the id
+
+	// Held tells of an unreadable record that its lease is held: the job lives.
+	Held bool
+	// Undecided tells that the state is what this reader makes of the record, and that it was not written down, because another one
+	// holds the record, who may know better: it may come to something else.
+	Undecided bool
 }
+
+// Ended reports whether the job has come to its end for good, as far as its record can be read.
+func (v View) Ended() bool { return v.State.State.Terminal() && !v.Held && !v.Undecided }
 
 // birth is how long a record may be without a state.json: whoever creates it needs milliseconds.
 const birth = 10 * time.Second
@@ -52,7 +62,7 @@ func (s *Store) view(ctx context.Context, id string) (View, bool, error) {
 	} else if err != nil {
 		return View{}, false, stateError(s.root, err)
 	} else if !fi.IsDir() || !ownedByUs(fi) {
-		return unreadable(id, errors.New("it is not a directory of your own")), true, nil
+		return s.unreadable(id, errors.New("it is not a directory of your own")), true, nil
 	}
 	st, err := readState(s.dir(id), id)
 	switch {
@@ -60,33 +70,45 @@ func (s *Store) view(ctx context.Context, id string) (View, bool, error) {
 		if made, err := birthOf(id); err == nil && time.Since(made) < birth {
 			return View{}, false, nil
 		}
+	case transient(err):
+		return View{}, false, fault.New(fault.RunFailed, "job %s cannot be looked at now: %w", id, bare(err)).With("raise the limit on open files: ulimit -n")
 	case err != nil:
-		return unreadable(id, err), true, nil
+		return s.unreadable(id, err), true, nil
 	case st.State.Terminal():
 		return View{State: st}, true, nil
 	default:
 		held, err := lock.Held(s.lease(id))
-		if errors.Is(err, lock.ErrNoFile) {
-			return unreadable(id, errors.New("its lease is not a regular file")), true, nil
-		}
-		if err != nil || held {
+		switch {
+		case errors.Is(err, lock.ErrNoFile):
+			return s.unreadable(id, errors.New("its lease is not a regular file")), true, nil
+		case transient(err):
+			return View{}, false, fault.New(fault.RunFailed, "job %s cannot be looked at now: %w", id, bare(err)).With("raise the limit on open files: ulimit -n")
+		case err != nil:
+			return s.unreadable(id, fmt.Errorf("its lease cannot be looked at: %w", bare(err))), true, nil
+		case held:
 			return View{State: st}, true, nil
 		}
 	}
-	st, err = s.settle(ctx, id)
+	st, decided, err := s.settle(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return View{}, false, nil // gc was here
 	}
 	if err != nil {
-		return unreadable(id, err), true, nil
+		return s.unreadable(id, err), true, nil
 	}
-	return View{State: st}, true, nil
+	return View{State: st, Undecided: st.State.Terminal() && !decided}, true, nil
 }
 
-func unreadable(id string, err error) View {
+func (s *Store) unreadable(id string, err error) View {
 	v := View{State: State{ID: id, State: Unreadable}, Problem: err.Error()}
 	v.CreatedAt, _ = birthOf(id)
+	v.Held, _ = lock.Held(s.lease(id))
 	return v
+}
+
+// transient reports an error that says nothing of the record: this process or the machine has too few descriptors.
+func transient(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // birthOf is the time that an id tells.

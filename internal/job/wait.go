@@ -7,12 +7,13 @@ import (
 	"opencode-delegate/internal/lock"
 )
 
-// Wait returns when a job has ended. It blocks on the lease and asks nobody meanwhile. An end of the context is its error,
-// together with the job as it is then.
+// Wait returns when a job has ended, or when its record cannot be read and nobody holds it. It blocks on the lease and asks nobody
+// meanwhile. What only this reader has decided, since another one holds the record, is taken for the end after a while. An end of
+// the context is its error, together with the job as it is then.
 func (s *Store) Wait(ctx context.Context, id string) (View, error) {
-	for {
+	for began := time.Now(); ; {
 		v, err := s.Look(ctx, id)
-		if err != nil || v.State.State.Terminal() {
+		if err != nil || v.Ended() || v.Undecided && time.Since(began) > startLimit {
 			return v, err
 		}
 		if err := lock.Free(ctx, s.lease(id)); err != nil {
@@ -21,11 +22,15 @@ func (s *Store) Wait(ctx context.Context, id string) (View, error) {
 			}
 			return v, err
 		}
+		pause := 10 * time.Millisecond
+		if v.Undecided {
+			pause = time.Second
+		}
 		// The lease is free: it has ended, or is being started or decided about by somebody else at this moment.
 		select {
 		case <-ctx.Done():
 			return v, context.Cause(ctx)
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -19,7 +19,11 @@ func nameGuardian() { _ = os.WriteFile("/proc/self/comm", []byte(guardianName), 
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // ownBinary stays valid when the file is replaced or removed by an update.
-func ownBinary() (string, error) { return "/proc/self/exe", nil }
+func ownBinary() (string, error) { return OwnBinary, nil }
+
+// OwnBinary is this program for whatever process of it looks: of a child that is to become another part of us it is the
+// program as it was when we started, also when the file has been replaced or removed since.
+const OwnBinary = "/proc/self/exe"
 
 // newPipe returns both ends, close-on-exec and blocking.
 func newPipe() (r, w int, err error) {

@@ -92,9 +92,14 @@ func (d Dir) WriteJSON(name string, v any) error {
 	return d.writeJSON(name, v, atomicfile.WriteFast)
 }
 
-// WriteLast is WriteJSON for what a job ends with: it is on the disk when this returns.
+// WriteLast is WriteJSON for what a job ends with: it is on the disk when this returns, unless the disk refuses to say so. Of
+// that nobody can make more than a file that other processes see.
 func (d Dir) WriteLast(name string, v any) error {
-	return d.writeJSON(name, v, atomicfile.Write)
+	err := d.writeJSON(name, v, atomicfile.Write)
+	if err != nil && d.WriteJSON(name, v) == nil {
+		return nil
+	}
+	return err
 }
 
 func (d Dir) writeJSON(name string, v any, write func(string, []byte, os.FileMode) error) error {
@@ -108,14 +113,7 @@ func (d Dir) writeJSON(name string, v any, write func(string, []byte, os.FileMod
 // Read returns a regular file of at most limit bytes. A larger one is an error, and so is what is no file, since a record is
 // untrusted input: opening a pipe would wait for its other end, and a link may lead anywhere.
 func Read(path string, limit int64) ([]byte, error) {
-	fi, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errIrregular}
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +126,18 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d bytes", limit)}
 	}
 	return data, nil
+}
+
+// OpenFile opens a regular file for reading, and nothing else.
+func OpenFile(path string) (*os.File, error) {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errIrregular}
+	}
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 var errIrregular = errors.New("it is not a regular file")
