@@ -7,7 +7,7 @@ platforms   := darwin/arm64 darwin/amd64 windows/amd64
 
 export GOFLAGS ?= -mod=readonly
 
-.PHONY: build test lint cross tools tools-claude demo bench soak fuzz clean help
+.PHONY: build test lint cross tools tools-claude claude demo bench soak fuzz clean help
 
 build: ## static programs into dist/
 	@mkdir -p dist
@@ -31,6 +31,9 @@ cross: ## compile for the other platforms, tests included
 
 tools: ## the pinned real opencode into .tools/
 	@scripts/install-tools
+
+claude: tools-claude ## the pinned versions of Claude Code against a scripted Messages API; needs tmux
+	go test -count=1 ./internal/realclaude
 
 tools-claude: ## the pinned versions of Claude Code into .tools/claude/, for the plugin's tests
 	@scripts/install-claude

@@ -339,7 +339,7 @@ func TestStatusOfNothing(t *testing.T) {
 		t.Errorf("stdout %q, stderr %q", got, d.err.String())
 	}
 	d.job(number(2), time.Hour, nil)
-	for id, want := range map[string]string{"": "no job", "nosuch": `no job "nosuch"`, "2026": "names 2 jobs", "20261129-100001-aaaaaa": "no job"} {
+	for id, want := range map[string]string{"nosuch": `no job "nosuch"`, "2026": "names 2 jobs", "20261129-100001-aaaaaa": "no job"} {
 		for _, args := range [][]string{{"status", id}, {"status", id, "--json"}} {
 			if code := d.code(args...); code != 4 || d.out.Len() > 0 || !strings.Contains(d.err.String(), want) {
 				t.Errorf("%q: exit %d, stdout %q, stderr %q", args, code, d.out.String(), d.err.String())
