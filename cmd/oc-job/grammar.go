@@ -21,13 +21,13 @@ An ID is a job's id, the beginning of one, or its name. Without one, a verb mean
 
 const examples = `
 Examples:
-  id=$(oc-job start --write --digest "Add a --json flag to cmd/list, with a test")
+  id=$(oc-job start --write --digest "Add a --json flag to cmd/list, with a test") || exit
       begin, and go on with something else
-  oc-job wait --timeout 110s $id && oc-job result $id
+  oc-job wait --timeout 110s "$id" && oc-job result "$id"
       wait for it, then read what came of it
   oc-job list
       the jobs of this repository
-  oc-job continue $id "And the docs?"
+  oc-job continue "$id" "And the docs?"
       go on in the session of a job that has ended
 
 Exit codes are those of oc-delegate. result and wait give the job's own: 17 while it runs, 18 when its supervisor died.
