@@ -118,6 +118,10 @@ var shellBypasses = []bypass{
 	{"oc-delegate - <<'EOF'\nno end", "stdin no end", "a heredoc without an end takes what the host appends"},
 	{"oc-delegate - <<'EOF' 'a\nEOF\ntouch x\n'\nEOF", "passes touch x", "a quoted line break behind the delimiter: shells differ"},
 	{"oc-delegate - <<'EOF' \\\n--no-sandbox\nx\nEOF", "passes --no-sandbox", "the line goes on behind the delimiter"},
+	{"oc-delegate - <<'EOF' \\\n\nx\nEOF", "stdin x", "the line goes on behind the delimiter, and shells differ"},
+	{"oc-delegate - <<'E F'\nx\nE F", "stdin x", "a blank in the delimiter"},
+	{"oc-delegate - <<'$X'\nx\n$X", "stdin x", "a dollar in the delimiter"},
+	{"oc-delegate - <<'E\\F'\nx\nE\\F", "stdin x", "a backslash in the delimiter"},
 	{"<<'EOF' oc-delegate -\nx\nEOF", "stdin x", "a heredoc before the name"},
 	{"oc-delegate - <<'EOF'# x\nx\nEOF# x", "stdin x", "a mark of comments in the delimiter"},
 

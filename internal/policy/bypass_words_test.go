@@ -171,8 +171,8 @@ func TestBypassesAreDenied(t *testing.T) {
 				t.Errorf("%q: reason %q", b.command, d.Reason)
 			}
 			c.AgentType = ""
-			if d := Decide(c, Policy{}, g.jobs); d.Verdict != None {
-				t.Errorf("conductor, %s, %q (%s): %v", mode, b.command, b.why, d.Verdict)
+			if d := Decide(c, Policy{}, g.jobs); d.Verdict != None || len([]rune(d.Reason)) > reasonLimit || strings.ContainsAny(d.Reason, "\n\r\x1b") {
+				t.Errorf("conductor, %s, %q (%s): %v %q", mode, b.command, b.why, d.Verdict, d.Reason)
 			}
 			// What may be written without a question is no licence for anything else.
 			if d := Decide(c, Policy{ConductorWrite: true}, g.jobs); d.Verdict != None {

@@ -14,9 +14,6 @@ func Words(command string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := s.words[0]; command[name.start:name.end] != name.text {
-		return nil, refuse("the name of the command stands in quotes; write it plainly")
-	}
 	if err := s.confirm(); err != nil {
 		return nil, err
 	}
@@ -37,7 +34,7 @@ func (s *scan) confirm() error {
 	}
 	st := file.Stmts[0]
 	call, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok || st.Negated || st.Background || st.Coprocess || st.Disown || st.Semicolon.IsValid() || len(st.Comments) > 0 ||
+	if !ok || st.Negated || st.Semicolon.IsValid() || len(st.Comments) > 0 ||
 		len(call.Assigns) > 0 || len(call.Args) != len(s.words) {
 		return different
 	}

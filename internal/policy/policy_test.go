@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -144,6 +145,17 @@ func TestJobsAreNeededForWhatNamesOne(t *testing.T) {
 		c.Caller = ""
 		if d := Decide(c, Policy{}, func(string) (Job, error) { return Job{"", g.request(nil)}, nil }); d.Verdict != Deny {
 			t.Errorf("%q of nobody: %v", command, d.Verdict)
+		}
+	}
+}
+
+// TestReasonsAreOneLine: also one that comes from elsewhere.
+func TestReasonsAreOneLine(t *testing.T) {
+	g := newGround(t)
+	jobs := func(string) (Job, error) { return Job{}, errors.New(strings.Repeat("no such\njob\x1b[2J ", 100)) }
+	for _, c := range []Call{g.call("oc-job cancel x"), g.conductor("oc-job cancel x")} {
+		if d := Decide(c, Policy{}, jobs); d.Verdict == Allow || len([]rune(d.Reason)) != reasonLimit || strings.ContainsAny(d.Reason, "\n\x1b") {
+			t.Errorf("%v: %q", d.Verdict, d.Reason)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func TestOurReaderAlone(t *testing.T) {
 	g := newGround(t)
 	for _, b := range shellBypasses {
 		s, err := scanCommand(g.fill(b.command))
-		if err == nil && b.command[s.words[0].start:s.words[0].end] == s.words[0].text && b.does != "passes "+s.words[1].text { // a flag is what it is in quotes too
+		if err == nil && b.does != "passes "+s.words[1].text { // a flag is what it is in quotes too
 			t.Errorf("%q (%s) is read as %+v", b.command, b.why, s.words)
 		}
 	}
@@ -82,6 +82,32 @@ func TestTheReadersHaveToAgree(t *testing.T) {
 		spoil(s)
 		if s.confirm() == nil {
 			t.Errorf("%s is agreed to", name)
+		}
+	}
+}
+
+// TestTheParserSeesWhatStandsAround: a reader that overlooks what stands before or behind the words is not believed.
+func TestTheParserSeesWhatStandsAround(t *testing.T) {
+	const words = "oc-delegate x"
+	for _, around := range [][2]string{{"", ""}, {"! ", ""}, {"X=1 ", ""}, {"time ", ""}, {"coproc ", ""}, {"exec ", ""}, {"", ";"}, {"", " &"}, {"", " # c"}, {"", "\n# c"}, {"# c\n", ""},
+		{"", " >y"}, {"<y ", ""}, {"", " | y"}, {"", "\ny"}, {"(", ")"}, {"{ ", "; }"}, {"y;", ""}} {
+		s := &scan{src: around[0] + words + around[1]}
+		at := len(around[0])
+		s.words = []token{{at, at + 11, "oc-delegate"}, {at + 12, at + 13, "x"}}
+		if err := s.confirm(); (err == nil) != (around == [2]string{}) {
+			t.Errorf("%q: %v", s.src, err)
+		}
+	}
+	for _, op := range []string{"<<", "3<<", "<<-", "<<<", "<>"} {
+		s := &scan{src: "oc-delegate " + op + "'EOF'\na\nEOF\n", heredoc: true}
+		s.words = []token{{0, 11, "oc-delegate"}}
+		s.operator = strings.Index(s.src, "<")
+		at := strings.Index(s.src, "'")
+		s.delimiter = token{at, at + 5, "EOF"}
+		s.body = strings.Index(s.src, "\n") + 1
+		s.done = s.body + 2
+		if err := s.confirm(); (err == nil) != (op == "<<") {
+			t.Errorf("%q: %v", s.src, err)
 		}
 	}
 }

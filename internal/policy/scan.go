@@ -82,14 +82,14 @@ func scanCommand(src string) (*scan, error) {
 
 func (s *scan) rest() string { return s.src[s.at:] }
 
-// blanks skips what may stand between two words. A line goes on after a backslash only where a blank stands before it: there it
-// cannot be within a word.
+// blanks skips what may stand between two words. A line may go on after a backslash: a word ends at a blank only, so that
+// this one cannot be within a word.
 func (s *scan) blanks() error {
 	for s.at < len(s.src) {
 		switch {
 		case s.src[s.at] == ' ' || s.src[s.at] == '\t':
 			s.at++
-		case strings.HasPrefix(s.rest(), "\\\n") && s.blankBefore() && !s.heredoc && strings.TrimLeft(s.src[s.at+2:], " \t\n") != "":
+		case strings.HasPrefix(s.rest(), "\\\n") && !s.heredoc && strings.TrimLeft(s.src[s.at+2:], " \t\n") != "":
 			s.at += 2
 		default:
 			return nil
@@ -97,8 +97,6 @@ func (s *scan) blanks() error {
 	}
 	return nil
 }
-
-func (s *scan) blankBefore() bool { return s.at > 0 && strings.IndexByte(" \t\n", s.src[s.at-1]) >= 0 }
 
 // bare reports whether a byte may stand unquoted. None of these means anything to any shell, where it stands in a word but the first.
 func bare(c byte, first bool) bool {
@@ -172,7 +170,7 @@ func (s *scan) double(text *strings.Builder) error {
 
 // redirection reads <<'DELIMITER'.
 func (s *scan) redirection() error {
-	if !strings.HasPrefix(s.rest(), "<<") || s.heredoc || !s.blankBefore() || len(s.words) == 0 {
+	if !strings.HasPrefix(s.rest(), "<<") || s.heredoc {
 		return refuse("no redirection is allowed but one heredoc whose delimiter is quoted, such as <<'EOF'")
 	}
 	s.heredoc, s.operator = true, s.at
