@@ -124,6 +124,12 @@ func texts(t *testing.T, v any) []string {
 		return v
 	case call.Once:
 		return []string{v.Text}
+	case []call.Once:
+		var all []string
+		for _, o := range v {
+			all = append(all, o.Text)
+		}
+		return all
 	}
 	t.Fatalf("a value of a kind that is not known: %T", v)
 	return nil

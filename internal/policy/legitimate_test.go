@@ -90,6 +90,7 @@ var readers = []string{
 	`oc-job retry mine --tier pro --name again`,
 	`oc-job retry -m a/b --json mine`,
 	`oc-job recover mine`,
+	`oc-job retry mine --after mine2`,
 	`oc-job --help`,
 	`oc-job --version`,
 	`oc-job start --help`,

@@ -105,6 +105,7 @@ var jobFlags = []flag{
 	{name: "max-jobs", value: true},
 	{name: "max-jobs-per-model", value: true},
 	{name: "on-finish", value: true, use: refused, why: "it runs a shell command"},
+	{name: "after", value: true, many: true},
 	{name: "json"},
 }
 
@@ -116,8 +117,7 @@ var commands = map[string][]verb{
 		{act: begin, flags: [][]flag{commonFlags, callFlags, waitFlags}},
 	},
 	Jobber: {
-		{name: "start", act: begin, flags: [][]flag{commonFlags, callFlags, jobFlags,
-			{{name: "reuse"}, {name: "after", value: true, many: true}}}},
+		{name: "start", act: begin, flags: [][]flag{commonFlags, callFlags, jobFlags, {{name: "reuse"}}}},
 		{name: "list", act: look, flags: [][]flag{commonFlags,
 			{{name: "all"}, {name: "mine"}, {name: "state", value: true, many: true}, {name: "since", value: true}, {name: "limit", short: 'n', value: true}, {name: "json"}}}},
 		{name: "status", act: look, flags: [][]flag{commonFlags, {{name: "json"}}}},
