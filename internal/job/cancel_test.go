@@ -69,6 +69,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 func TestCancelIsHeeded(t *testing.T) {
 	s := open(t)
 	j := in(t, s, Running)
+	id := j.State().ID
 	ctx, stop := j.heed(t.Context())
 	defer stop()
 	go func() {
@@ -81,12 +82,12 @@ func TestCancelIsHeeded(t *testing.T) {
 		t.Fatal("nobody wanted it to end")
 	}
 	began := time.Now()
-	v, err := s.Cancel(t.Context(), j.state.ID, "shell", began)
+	v, err := s.Cancel(t.Context(), id, "shell", began)
 	if err != nil || v.State.State != Cancelled || *v.Exit != 6 || time.Since(began) > time.Second {
 		t.Errorf("after %v: %+v, %v", time.Since(began), v.State, err)
 	}
 	before := snapshot(t, s.root)
-	if v, err = s.Cancel(t.Context(), j.state.ID, "another", time.Now()); err != nil || v.State.State != Cancelled {
+	if v, err = s.Cancel(t.Context(), id, "another", time.Now()); err != nil || v.State.State != Cancelled {
 		t.Errorf("again: %+v, %v", v.State, err)
 	}
 	same(t, before, snapshot(t, s.root))
