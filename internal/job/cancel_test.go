@@ -25,7 +25,7 @@ func TestWaitReturnsAtTheEnd(t *testing.T) {
 	ends := make(chan end, 5)
 	for range cap(ends) {
 		go func() {
-			v, err := s.Wait(t.Context(), j.state.ID)
+			v, err := s.Wait(t.Context(), j.State().ID)
 			ends <- end{v, err, time.Now()}
 		}()
 	}

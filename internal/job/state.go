@@ -92,7 +92,7 @@ func readState(dir, id string) (State, error) {
 	case s.Schema > Schema:
 		return State{}, fmt.Errorf("state.json has schema %d, and this version knows %d; use the newer version that wrote it", s.Schema, Schema)
 	case err != nil:
-		return State{}, fmt.Errorf("state.json is damaged: %w", err)
+		return State{}, fmt.Errorf("state.json is damaged: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
 	}
 	switch {
 	case s.Schema < 1:
