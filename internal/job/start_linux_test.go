@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -29,9 +30,10 @@ func started(t *testing.T, s *Store, o Order) State {
 		t.Fatalf("%v, reused %v", err, reused)
 	}
 	t.Cleanup(func() {
-		if v := look(t, s, st.ID); v.Live() && v.Supervisor != nil {
-			v.Supervisor.Kill()
-			s.Look(t.Context(), st.ID) // which ends what it has left
+		if v := look(t, s, st.ID); v.Live() { // nothing of it may write while its directory is removed
+			if _, err := s.Cancel(context.Background(), st.ID, "a test", time.Now()); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	return st
