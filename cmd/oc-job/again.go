@@ -62,8 +62,8 @@ func (e earlier) session() (string, error) {
 	return e.view.Session, nil
 }
 
-// call is the earlier request once more, with other words where change sets some.
-func (e earlier) call(f againFlags, change func(*call.Flags)) (call.Call, cli.Start, []string) {
+// again is the earlier request once more, with other words where change sets some. What comes back are problems with them, a sentence each.
+func (e earlier) again(f againFlags, change func(*call.Flags)) (cli.Start, []string) {
 	flags := call.FlagsOf(e.req)
 	if f.Timeout.Set {
 		flags.Timeout = f.Timeout
@@ -78,7 +78,7 @@ func (e earlier) call(f againFlags, change func(*call.Flags)) (call.Call, cli.St
 	}
 	c.Reply.JSON, c.Reply.Out = e.reply.JSON, "" // the earlier answer stays where it is
 	s := cli.Start{Call: c}
-	return c, s, append(problems, f.fill(&s)...)
+	return s, append(problems, f.fill(&s)...)
 }
 
 type continueVerb struct {
@@ -102,14 +102,14 @@ func (v *continueVerb) run(a *cli.App) int {
 	if err != nil {
 		return refuse(a, err)
 	}
-	c, s, problems := e.call(v.againFlags, func(f *call.Flags) {
+	s, problems := e.again(v.againFlags, func(f *call.Flags) {
 		f.Task, f.PromptFile = v.Task, v.PromptFile
 		f.Session = call.Once{Text: session, Set: true}
 	})
 	if len(problems) > 0 {
 		return refuseAll(a, problems)
 	}
-	if s.Prompt, err = a.ReadPrompt(ctx, c.Prompt); err != nil {
+	if s.Prompt, err = a.ReadPrompt(ctx, s.Call.Prompt); err != nil {
 		return refuse(a, err)
 	}
 	s.ContinueOf = e.view.ID
@@ -130,7 +130,7 @@ func (v *retryVerb) run(a *cli.App) int {
 	if err != nil {
 		return refuse(a, err)
 	}
-	_, s, problems := e.call(v.againFlags, func(f *call.Flags) {
+	s, problems := e.again(v.againFlags, func(f *call.Flags) {
 		if v.Tier.Set {
 			f.Tier, f.Model, f.Variant = v.Tier, call.Once{}, call.Once{}
 		}
@@ -174,12 +174,12 @@ func (v *recoverVerb) run(a *cli.App) int {
 	if err != nil {
 		return refuse(a, err)
 	}
-	c, s, problems := e.call(v.againFlags, func(f *call.Flags) { f.Session = call.Once{Text: session, Set: true} })
+	s, problems := e.again(v.againFlags, func(f *call.Flags) { f.Session = call.Once{Text: session, Set: true} })
 	if len(problems) > 0 {
 		return refuseAll(a, problems)
 	}
 	// Whether opencode still has the session is worth its two seconds here: nobody resumes what is not there.
-	if _, err := delegate.Prepare(ctx, c.Request, a.Host(e.store)); err != nil {
+	if _, err := delegate.Prepare(ctx, s.Call.Request, a.Host(e.store)); err != nil {
 		return refuse(a, err)
 	}
 	task, err := e.store.ReadPrompt(e.view.ID)
@@ -188,7 +188,7 @@ func (v *recoverVerb) run(a *cli.App) int {
 	}
 	s.Prompt, s.Task, s.ContinueOf = resumption(e.view, task), task, e.view.ID
 	if e.view.State.State == job.TimedOut && !v.Timeout.Set {
-		a.Say("note: it has the same limit as before, %s; --timeout gives it more", c.Request.Timeout)
+		a.Say("note: it has the same limit as before, %s; --timeout gives it more", s.Call.Request.Timeout)
 	}
 	a.Say("resuming session %s of job %s: %s", session, e.view.ID, plain.Line(e.view.Reason, 200))
 	return v.begin(ctx, a, e.store, s)

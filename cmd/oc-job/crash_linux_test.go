@@ -90,9 +90,6 @@ func (w walk) points(p *crashPlace, at string) (passed []string, printed string)
 
 // TestCrashWalk ends a process after each thing that it writes. CRASH_TABLE names a file for the table of what each leaves.
 func TestCrashWalk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes most of a minute")
-	}
 	bin, err := os.MkdirTemp("", "oc-crash-") // its name must hold no role
 	if err != nil {
 		t.Fatal(err)

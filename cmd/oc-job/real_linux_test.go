@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -103,4 +105,32 @@ func TestRealJobsAtOnce(t *testing.T) {
 		p.job("result", id).want(t, 0, "")
 	}
 	ended.want(t, 0, ids[5]+" succeeded OK")
+}
+
+// A host that kills tools after minutes: in time it is a run like any other, else the job goes on and keeps its result.
+func TestRealMaxWait(t *testing.T) {
+	t.Parallel()
+	p := &place{testplace.Real(t)}
+	dir, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	delegate := func(wait string) answer {
+		cmd := exec.Command(filepath.Join(dir, "oc-delegate"), "--max-wait", wait, "Say it. [[mock:text]]")
+		cmd.Dir, cmd.Env = p.Project, p.Env
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		_ = cmd.Run() // the exit code tells
+		return answer{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	}
+	said := delegate("170s").want(t, 0, "").stdout
+	if said == "" {
+		t.Fatal("no answer")
+	}
+	late := delegate("1s").want(t, 17, "")
+	if late.stdout != "" || !strings.Contains(late.stderr, `"status":"JOB_RUNNING"`) {
+		t.Errorf("stdout %q, stderr %s", late.stdout, late.stderr)
+	}
+	p.job("wait", "--timeout", "170s").want(t, 0, "succeeded OK")
+	p.job("result").want(t, 0, said)
 }

@@ -27,7 +27,7 @@ func run(a *cli.App, args []string) int {
 			return fault.RunFailed.Exit()
 		}
 		return 0
-	case before != nil && slices.Contains(before, "--version"):
+	case slices.Contains(before, "--version"):
 		if _, err := fmt.Fprintln(a.Stdout, a.Name, cli.Version()); err != nil {
 			return fault.RunFailed.Exit()
 		}

@@ -97,53 +97,55 @@ func await(ctx context.Context, store *job.Store, jobs []job.View, first bool) (
 	return ended, nil
 }
 
-// awaitFirst waits for one of the jobs. Of several that have ended before it is the first in the order of the words.
+// awaitFirst waits for one of the jobs. Of several that have ended it is the first in the order of the words.
 func awaitFirst(ctx context.Context, store *job.Store, jobs []job.View) ([]job.View, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	found := make(chan job.View, len(jobs))
-	errs := make(chan error, len(jobs))
-	for _, j := range jobs {
-		if j.Ended() {
-			return []job.View{j}, nil
+	now := slices.Clone(jobs)
+	for {
+		for i := range now {
+			v, err := store.Look(ctx, now[i].ID)
+			switch {
+			case err == nil:
+				now[i] = v
+			case fault.Of(err).Kind == fault.NotFound:
+				now[i] = removed(now[i].ID)
+			default:
+				return now, err
+			}
+			if now[i].Ended() {
+				return now[i : i+1], nil
+			}
+		}
+		if err := change(ctx, store, now); err != nil {
+			return now, err
 		}
 	}
-	for turn := range (len(jobs) + atOnce - 1) / atOnce { // more than can be blocked for are looked at in turns
-		group := jobs[turn*atOnce : min(len(jobs), (turn+1)*atOnce)]
-		for i := range group {
+}
+
+// change returns when one of the jobs may have ended. More than can be blocked for are looked at twice a second.
+func change(ctx context.Context, store *job.Store, jobs []job.View) error {
+	blocked, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan struct{}, len(jobs))
+	var pause <-chan time.Time
+	if len(jobs) > atOnce {
+		pause = time.After(time.Second / 2)
+	} else {
+		for _, j := range jobs {
 			go func() {
-				for {
-					patience := ctx
-					if len(jobs) > atOnce {
-						var stop context.CancelFunc
-						patience, stop = context.WithTimeout(ctx, time.Second)
-						defer stop()
-					}
-					v, err := awaitOne(patience, store, group[i])
-					if err == nil {
-						found <- v
-						return
-					}
-					if ctx.Err() != nil || patience.Err() == nil {
-						errs <- err
-						return
-					}
-				}
+				_, _ = awaitOne(blocked, store, j)
+				ended <- struct{}{}
 			}()
 		}
 	}
 	select {
-	case v := <-found:
-		return []job.View{v}, nil
-	case err := <-errs:
-		now := slices.Clone(jobs)
-		for i, j := range jobs {
-			if v, lerr := store.Look(context.WithoutCancel(ctx), j.ID); lerr == nil {
-				now[i] = v
-			}
-		}
-		return now, err
+	case <-ended:
+	case <-pause:
+	case <-ctx.Done():
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 func awaitOne(ctx context.Context, store *job.Store, j job.View) (job.View, error) {
@@ -160,9 +162,14 @@ func awaitOne(ctx context.Context, store *job.Store, j job.View) (job.View, erro
 		}
 		return v, context.Cause(ctx)
 	case fault.Of(err).Kind == fault.NotFound:
-		return job.View{State: job.State{ID: j.ID, State: job.Unreadable}, Problem: "its record has gone"}, nil
+		return removed(j.ID), nil
 	}
 	return j, err
+}
+
+// removed is a job whose record was removed while it was waited for.
+func removed(id string) job.View {
+	return job.View{State: job.State{ID: id, State: job.Unreadable}, Problem: "its record has gone"}
 }
 
 // answer prints a line for each job and returns the exit code: of one job its own, of several that of the first which did not succeed.

@@ -43,11 +43,11 @@ const FinishFailed = "oc-job: --on-finish failed: "
 // changes that; what it says stands in the record.
 func (a *App) onFinish(store *job.Store, sup job.Supervision, res delegate.Result) {
 	rec := store.Record(sup.ID)
-	log, err := rec.Create(record.Finish)
-	if err != nil {
-		return
+	var log io.Writer = io.Discard // a full disk keeps what it says from being kept, and not the command from being run
+	if f, err := rec.Create(record.Finish); err == nil {
+		defer f.Close()
+		log = f
 	}
-	defer log.Close()
 	out := a.Secrets.Writer(&bounded{log, finishLimit})
 	defer out.Close()
 	data, err := json.Marshal(shown(res, sup.Launch.Reply.Digest))

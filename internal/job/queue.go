@@ -122,6 +122,9 @@ func (j *Job) await(ctx context.Context, now func() time.Time) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
+			if fault.Of(err).Kind != fault.NotFound {
+				return err
+			}
 			return fault.New(fault.Skipped, "job %s, which this one waited for, is not there any more", id)
 		}
 		if v.State.State != Succeeded {

@@ -112,17 +112,11 @@ func platformPackages(goos, goarch string) []string {
 
 func pinned(root, name string) (string, error) {
 	path := filepath.Join(root, filepath.FromSlash(Pins))
-	text, err := os.ReadFile(path)
+	text, err := realopencode.Dependency(path, "claude-"+name)
 	if err != nil {
 		return "", err
 	}
-	var pins struct {
-		Dependencies map[string]string `json:"dependencies"`
-	}
-	if err := json.Unmarshal(text, &pins); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	version, ok := strings.CutPrefix(pins.Dependencies["claude-"+name], "npm:@anthropic-ai/claude-code@")
+	version, ok := strings.CutPrefix(text, "npm:@anthropic-ai/claude-code@")
 	if !ok || version == "" {
 		return "", fmt.Errorf("%s: claude-%s names no version of @anthropic-ai/claude-code", path, name)
 	}

@@ -117,7 +117,15 @@ func platformPackages(goos, goarch string, avx2 bool) []string {
 }
 
 func pinned(root string) (string, error) {
-	path := filepath.Join(root, filepath.FromSlash(Pins))
+	version, err := Dependency(filepath.Join(root, filepath.FromSlash(Pins)), "opencode-ai")
+	if err == nil && version == "" {
+		err = fmt.Errorf("%s: opencode-ai has no version", Pins)
+	}
+	return version, err
+}
+
+// Dependency is the version that a package.json names for a dependency; empty when it names none.
+func Dependency(path, name string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
@@ -128,9 +136,5 @@ func pinned(root string) (string, error) {
 	if err := json.Unmarshal(text, &pins); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	version := pins.Dependencies["opencode-ai"]
-	if version == "" {
-		return "", fmt.Errorf("%s: opencode-ai has no version", path)
-	}
-	return version, nil
+	return pins.Dependencies[name], nil
 }
