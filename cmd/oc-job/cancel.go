@@ -13,6 +13,7 @@ import (
 type cancelVerb struct {
 	IDs   []call.Once `arg:"" optional:"" name:"id" help:"The jobs."`
 	Force bool        `help:"Also another caller's job, which has to be named by its full id."`
+	kept
 }
 
 func (v *cancelVerb) run(a *cli.App) int {

@@ -49,6 +49,8 @@ type grammar struct {
 	Doctor   doctorVerb   `cmd:"" help:"Look for what is wrong, and say what to do."`
 	Notify   notifyVerb   `cmd:"" help:"Tell what has ended since you last asked."`
 	Watch    watchVerb    `cmd:"" help:"Watch jobs in a live table."`
+	Setup    setupVerb    `cmd:"" help:"Say whether the plugin of Claude Code is ready, and what to mend."`
+	Hook     hookVerb     `cmd:"" hidden:"" help:"Answer an event of Claude Code."`
 
 	Help    bool `short:"h" help:"Print this help."`
 	Version bool `help:"Print the version."`

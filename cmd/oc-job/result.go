@@ -25,6 +25,7 @@ type resultVerb struct {
 	JSON   bool      `name:"json" help:"The result as one JSON object."`
 	Events bool      `help:"The events of the worker, a JSON object a line."`
 	Diff   bool      `help:"What changed: a letter and a path a line."`
+	kept
 }
 
 func (v *resultVerb) run(a *cli.App) int {

@@ -15,6 +15,7 @@ import (
 type statusVerb struct {
 	ID   call.Once `arg:"" optional:"" name:"id" help:"The job (default: all of yours that live, and those that ended in the last day)."`
 	JSON bool      `name:"json" help:"The same as a JSON object; without an ID, as an array of them."`
+	kept
 }
 
 func (v *statusVerb) run(a *cli.App) int {

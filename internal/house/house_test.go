@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"internal/call", "internal/journal", "internal/policy"},
 	{"internal/job"},
 	{"internal/cli", "internal/doctor"},
-	{"cmd/oc-job/watch"},
+	{"cmd/oc-job/watch", "plugin"},
 	{"cmd/oc-delegate", "cmd/oc-job"},
 }
 

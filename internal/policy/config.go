@@ -31,7 +31,7 @@ type Policy struct {
 	// AllowFlags are flags that are refused otherwise, without dashes: a name lets every value through, name=value this one.
 	// "force" is that of cancel. The path of an allowed flag may lie anywhere.
 	AllowFlags []string `json:"allow_flags"`
-	// AllowVerbs are verbs of oc-job: gc, doctor, notify, watch.
+	// AllowVerbs are verbs of oc-job: gc, doctor, notify, setup, hook, watch.
 	AllowVerbs []string `json:"allow_verbs"`
 	// AllowDirs are directories that count as the project does: absolute, or below ~/.
 	AllowDirs []string `json:"allow_dirs"`

@@ -111,6 +111,9 @@ var jobFlags = []flag{
 
 var againFlags = []flag{{name: "timeout", value: true}}
 
+// keptFlags are those of verbs whose words the plugin's own commands hand over by a hook.
+var keptFlags = []flag{{name: "args-from-hook", use: refused, why: "it takes the words that the user typed behind a command of the plugin"}}
+
 // commands are all verbs of each command. The one without a name is the command itself.
 var commands = map[string][]verb{
 	Delegate: {
@@ -120,11 +123,11 @@ var commands = map[string][]verb{
 		{name: "start", act: begin, flags: [][]flag{commonFlags, callFlags, jobFlags, {{name: "reuse"}}}},
 		{name: "list", act: look, flags: [][]flag{commonFlags,
 			{{name: "all"}, {name: "mine"}, {name: "state", value: true, many: true}, {name: "since", value: true}, {name: "limit", short: 'n', value: true}, {name: "json"}}}},
-		{name: "status", act: look, flags: [][]flag{commonFlags, {{name: "json"}}}},
-		{name: "result", act: look, flags: [][]flag{commonFlags, {{name: "full"}, {name: "json"}, {name: "events"}, {name: "diff"}}}},
+		{name: "status", act: look, flags: [][]flag{commonFlags, keptFlags, {{name: "json"}}}},
+		{name: "result", act: look, flags: [][]flag{commonFlags, keptFlags, {{name: "full"}, {name: "json"}, {name: "events"}, {name: "diff"}}}},
 		{name: "wait", act: look, flags: [][]flag{commonFlags, {{name: "any"}, {name: "all"}, {name: "timeout", value: true}, {name: "progress"}}}},
 		{name: "logs", act: look, flags: [][]flag{commonFlags, {{name: "follow", short: 'f'}, {name: "raw"}}}},
-		{name: "cancel", act: end, flags: [][]flag{commonFlags,
+		{name: "cancel", act: end, flags: [][]flag{commonFlags, keptFlags,
 			{{name: "force", use: refused, why: "it ends jobs of other callers"}}}},
 		{name: "continue", act: again, flags: [][]flag{commonFlags, againFlags, jobFlags, {{name: "prompt-file", value: true, use: reads}}}},
 		{name: "retry", act: again, flags: [][]flag{commonFlags, againFlags, jobFlags, {{name: "tier", value: true}, {name: "model", short: 'm', value: true}}}},
@@ -134,6 +137,8 @@ var commands = map[string][]verb{
 			{{name: "older", value: true}, {name: "keep", value: true}, {name: "max-bytes", value: true}, {name: "dry-run"}, {name: "json"}}}},
 		{name: "doctor", act: closed, why: "it is the user's; /opencode:setup shows it", flags: [][]flag{commonFlags, {{name: "fix"}, {name: "json"}}}},
 		{name: "notify", act: closed, why: "it takes the notices that the host's hook gives", flags: [][]flag{commonFlags, {{name: "json"}}}},
+		{name: "setup", act: closed, why: "it is the user's; /opencode:setup shows it", flags: [][]flag{commonFlags}},
+		{name: "hook", act: closed, why: "it is how the host itself asks", flags: [][]flag{commonFlags}},
 		{name: "watch", act: closed, why: "it is a table for a terminal", flags: [][]flag{commonFlags, {{name: "all"}, {name: "mine"}}}},
 	},
 }
