@@ -88,7 +88,7 @@ func TestPoliciesThatAreNotUnderstoodWidenNothing(t *testing.T) {
 		`{"allow_flags": ["profile=everything"]}`: "everything",
 		`{"allow_flags": "agent"}`:                "allow_flags",
 		`{"allow_verbs": ["start"]}`:              "no verb that has to be allowed",
-		`{"allow_verbs": ["hooks"]}`:               "no verb that has to be allowed",
+		`{"allow_verbs": ["hooks"]}`:              "no verb that has to be allowed",
 		`{"allow_dirs": ["src"]}`:                 "absolute path",
 		`{"allow_dirs": ["/"]}`:                   "absolute path",
 		`{"allow_dirs": ["~"]}`:                   "absolute path",
