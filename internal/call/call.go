@@ -297,10 +297,15 @@ const Shell = "shell"
 
 // Caller is who calls: the session of Claude Code where there is one, else the shell.
 func Caller(getenv func(string) string) string {
-	if id := getenv("CLAUDE_CODE_SESSION_ID"); id != "" && len(id) <= 128 && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl) {
+	if id := getenv("CLAUDE_CODE_SESSION_ID"); IsSession(id) {
 		return id
 	}
 	return Shell
+}
+
+// IsSession reports whether id can be a session of Claude Code.
+func IsSession(id string) bool {
+	return id != "" && id != Shell && len(id) <= 128 && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
 func (r *resolver) answer() {

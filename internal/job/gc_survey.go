@@ -93,7 +93,7 @@ func (s *Store) heldLocks(live []State) (held []string) {
 	paths := []string{filepath.Join(s.root, "create.lock"), filepath.Join(s.root, "queue.lock")}
 	callers, _ := os.ReadDir(filepath.Join(s.root, newsDir))
 	for _, c := range callers {
-		paths = append(paths, filepath.Join(s.root, newsDir, c.Name(), "news.lock"))
+		paths = append(paths, filepath.Join(s.root, newsDir, c.Name(), newsLock))
 	}
 	for _, st := range live {
 		paths = append(paths, s.Record(st.ID).File(record.Lock))

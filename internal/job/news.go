@@ -10,16 +10,30 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"opencode-delegate/internal/crashpoint"
 )
 
-// newsOf is the directory that holds an empty file for each background job of a caller whose end has not been told. A caller's
-// name is not ours to put into a path.
-func newsOf(caller string) string {
+// newsOf is the directory that holds an empty file for each background job of a caller whose end has not been told.
+func newsOf(caller string) string { return filepath.Join(newsDir, callerKey(caller)) }
+
+// callerKey stands for a caller where its name is not ours to put into a path.
+func callerKey(caller string) string {
 	sum := sha256.Sum256([]byte(caller))
-	return filepath.Join(newsDir, hex.EncodeToString(sum[:8]))
+	return hex.EncodeToString(sum[:keyBytes])
+}
+
+const (
+	keyBytes = 8
+	newsLock = "news.lock" // in the directory of a caller's notices
+)
+
+// isKey reports whether a name has the form of callerKey.
+func isKey(name string) bool {
+	_, err := hex.DecodeString(name)
+	return err == nil && len(name) == 2*keyBytes && strings.ToLower(name) == name
 }
 
 // announce notes, before a job begins, that its end will have to be told.
@@ -37,53 +51,138 @@ func (s *Store) forget(st State) {
 	crashpoint.Here("told", st.ID)
 }
 
-// News gives tell the jobs of a caller that have ended and have not been told yet, the first to end first, at most limit of
-// them, and how many more there are. They count as told when tell returns nil: a crash may repeat one and never loses one. Two
-// who ask at once do not both get one.
+// News gives tell the jobs of a caller, and of those that are linked with it, that have ended and have not been told yet, the first
+// to end first, at most limit of them, and how many more there are. They count as told when tell returns nil: a crash may repeat
+// one and never loses one. Two who ask at once do not both get one.
 func (s *Store) News(ctx context.Context, caller string, limit int, tell func(ended []View, more int) error) error {
-	dir := newsOf(caller)
-	ids, err := s.ids(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return tell(nil, 0)
-	}
+	pending, err := s.pending(caller)
 	if err != nil {
 		return err
 	}
-	if len(ids) == 0 {
+	if len(pending) == 0 {
 		return tell(nil, 0)
 	}
-	unlock, err := s.locked(ctx, filepath.Join(dir, "news.lock"))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if ids, err = s.ids(dir); err != nil { // what another one has told meanwhile
-		return err
-	}
-	var ended []View
-	for _, id := range ids {
-		v, ok, err := s.view(ctx, id)
-		switch {
-		case err != nil:
+	for _, dir := range directories(pending) { // everybody takes them in the same order
+		unlock, err := s.locked(ctx, filepath.Join(dir, newsLock))
+		if err != nil {
 			return err
-		case !ok && !s.unborn(id):
-			s.forget(State{ID: id, Caller: caller}) // gc was here, or its creation was cut off
-		case ok && v.Ended():
-			ended = append(ended, v)
 		}
+		defer unlock()
 	}
-	slices.SortFunc(ended, func(a, b View) int {
-		return cmp.Or(a.endOrBirth().Compare(b.endOrBirth()), compare(a.ID, b.ID))
-	})
+	ended, void, err := s.unheard(ctx, s.untold(pending)) // another one may have told some meanwhile
+	if err != nil {
+		return err
+	}
+	for _, n := range void { // gc was here, or its creation was cut off
+		s.tick(n)
+	}
 	more := max(0, len(ended)-limit)
 	ended = ended[:len(ended)-more]
-	if err := tell(ended, more); err != nil {
+	if err := tell(views(ended), more); err != nil {
 		return err
 	}
-	for _, v := range ended {
-		s.forget(State{ID: v.ID, Caller: caller})
+	for _, n := range ended {
+		s.tick(n.notice)
 	}
 	return nil
+}
+
+// Unheard returns what News would tell, without a limit, and leaves it untold.
+func (s *Store) Unheard(ctx context.Context, caller string) ([]View, error) {
+	pending, err := s.pending(caller)
+	if err != nil {
+		return nil, err
+	}
+	ended, _, err := s.unheard(ctx, pending)
+	return views(ended), err
+}
+
+// Heard notes that a caller knows the end of a job otherwise than from News, which does not tell it any more. The end of a job that is
+// another caller's, or that has not come, is heard by nobody.
+func (s *Store) Heard(caller, id string) {
+	if CheckID(id) != nil {
+		return
+	}
+	if st, err := readState(s.dir(id), id); err == nil && st.Live() {
+		return
+	}
+	for _, dir := range s.noticesOf(caller) {
+		if n := (notice{dir, id}); exists(s.path(n)) {
+			s.tick(n)
+		}
+	}
+}
+
+// A notice is the file that says that the end of a job has to be told.
+type notice struct{ dir, id string }
+
+func (s *Store) path(n notice) string { return filepath.Join(s.root, n.dir, n.id) }
+
+// tick takes a notice off the list.
+func (s *Store) tick(n notice) {
+	os.Remove(s.path(n))
+	crashpoint.Here("told", n.id)
+}
+
+// pending are the notices of a caller and of those that are linked with it, whatever has become of their jobs.
+func (s *Store) pending(caller string) (list []notice, err error) {
+	for _, dir := range s.noticesOf(caller) {
+		ids, err := s.ids(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, id := range ids {
+			list = append(list, notice{dir, id})
+		}
+	}
+	return list, nil
+}
+
+// untold leaves out what is not pending any more.
+func (s *Store) untold(list []notice) []notice {
+	return slices.DeleteFunc(list, func(n notice) bool { return !exists(s.path(n)) })
+}
+
+// directories of notices, each once, in their order.
+func directories(list []notice) (dirs []string) {
+	for _, n := range list {
+		if !slices.Contains(dirs, n.dir) {
+			dirs = append(dirs, n.dir)
+		}
+	}
+	return dirs
+}
+
+// An end is a job that has ended, with its notice.
+type end struct {
+	View
+	notice notice
+}
+
+func views(ends []end) (list []View) {
+	for _, e := range ends {
+		list = append(list, e.View)
+	}
+	return list
+}
+
+// unheard are the jobs that have ended, the first to end first. void are notices of jobs that are not there.
+func (s *Store) unheard(ctx context.Context, list []notice) (ended []end, void []notice, err error) {
+	for _, n := range list {
+		v, ok, err := s.view(ctx, n.id)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !ok && !s.unborn(n.id):
+			void = append(void, n)
+		case ok && v.Ended():
+			ended = append(ended, end{v, n})
+		}
+	}
+	slices.SortFunc(ended, func(a, b end) int {
+		return cmp.Or(a.endOrBirth().Compare(b.endOrBirth()), compare(a.ID, b.ID))
+	})
+	return ended, void, nil
 }
 
 // endOrBirth is when a job ended; of a record that cannot be read only the beginning is known.

@@ -192,7 +192,7 @@ func TestManyReadersAgree(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			other := &Store{s.root, s.set}
+			other := &Store{root: s.root, set: s.set}
 			views, err := other.List(t.Context(), func(View) bool { return true })
 			if err != nil {
 				t.Error(err)

@@ -8,8 +8,8 @@
 //   - the lease of a job is held by its supervisor, who alone writes the record meanwhile;
 //   - record.lock is held by whoever starts a background job until its supervisor has the lease, and by a reader that decides
 //     about a job which nobody holds;
-//   - create.lock and queue.lock of the state directory are held for the moment in which a job is found to be without
-//     rival, and in which a queued job takes its turn.
+//   - create.lock, queue.lock and callers.lock of the state directory are held for the moment in which a job is found to be
+//     without rival, in which a queued job takes its turn, and in which two callers are linked.
 //
 // Every lock ends with the process that holds it.
 package job
@@ -31,8 +31,9 @@ import (
 
 // A Store is the state directory.
 type Store struct {
-	root string
-	set  *redact.Set
+	root  string
+	set   *redact.Set
+	links links
 }
 
 // The entries of the state directory.
@@ -41,13 +42,18 @@ const (
 	activeDir = "active" // an empty file for each job that may be alive, so that nobody has to read the others
 	newsDir   = "news"   // by caller, an empty file for each background job whose end has not been told
 	cachesDir = "cache"
+	// callersDir says which sessions are one caller.
+	callersDir = "callers"
+	// argumentsDir holds what a person has typed after a command of Claude Code, for moments; package plugin keeps it.
+	argumentsDir = "arguments"
 
-	createLock = "create.lock"
-	queueLock  = "queue.lock"
+	createLock  = "create.lock"
+	queueLock   = "queue.lock"
+	callersLock = callersDir + "/callers.lock"
 )
 
 // ownEntries are all that we ever make there, but for temporary files.
-var ownEntries = []string{jobsDir, activeDir, newsDir, cachesDir, createLock, queueLock}
+var ownEntries = []string{jobsDir, activeDir, newsDir, cachesDir, callersDir, argumentsDir, createLock, queueLock}
 
 // OpenStore opens the state directory at an absolute path and makes it when it is missing. An error is a
 // fault.Usage that says what is wrong with the directory.
@@ -60,7 +66,7 @@ func OpenStore(root string, set *redact.Set) (*Store, error) {
 			return nil, err
 		}
 	}
-	return &Store{root, set}, nil
+	return &Store{root: root, set: set}, nil
 }
 
 // Root is the absolute path of the state directory.
