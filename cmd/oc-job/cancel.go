@@ -31,7 +31,7 @@ func (v *cancelVerb) run(a *cli.App) int {
 	for _, word := range v.IDs {
 		j, exact, err := target(ctx, a, store, word)
 		if err == nil {
-			err = job.MayCancel(j, caller(a), exact, v.Force)
+			err = store.MayCancel(j, caller(a), exact, v.Force)
 		}
 		if err != nil {
 			return refuse(a, err)

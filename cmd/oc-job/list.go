@@ -159,7 +159,7 @@ func printArray(a *cli.App, jobs []job.View, element func(job.View) any) error {
 }
 
 func (s selection) list(ctx context.Context, store *job.Store) ([]job.View, error) {
-	jobs, err := store.List(ctx, s.matches)
+	jobs, err := store.List(ctx, func(v job.View) bool { return s.matches(store, v) })
 	if s.limit > 0 && len(jobs) > s.limit {
 		jobs = jobs[:s.limit]
 	}

@@ -79,12 +79,12 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 
 // matches reports whether a job is shown. Nobody can say whose a record is that cannot be read, or of which repository: it is shown to
 // everybody but to who wants only what is his.
-func (s selection) matches(v job.View) bool {
+func (s selection) matches(store *job.Store, v job.View) bool {
 	known := v.State.State != job.Unreadable
 	return (s.repo == "" || v.Repo == s.repo || !known) &&
-		(s.caller == "" || v.Caller == s.caller) &&
 		(len(s.states) == 0 || slices.Contains(s.states, v.State.State)) &&
-		(s.since.IsZero() || !v.CreatedAt.Before(s.since))
+		(s.since.IsZero() || !v.CreatedAt.Before(s.since)) &&
+		(s.caller == "" || store.SameCaller(v.Caller, s.caller))
 }
 
 // none says that no job is shown, and what would show more.

@@ -59,7 +59,7 @@ func (v *statusVerb) mine(ctx context.Context, a *cli.App, store *job.Store) int
 	own := selection{caller: caller(a)}
 	collectLate()
 	jobs, err := store.List(ctx, func(v job.View) bool {
-		return own.matches(v) && (v.Live() || v.EndedAt != nil && v.EndedAt.After(since))
+		return (v.Live() || v.EndedAt != nil && v.EndedAt.After(since)) && own.matches(store, v)
 	})
 	if err != nil {
 		return refuse(a, err)

@@ -68,7 +68,7 @@ func (w watched) log(ctx context.Context, id string, out io.Writer) error {
 func (w watched) cancel(ctx context.Context, id string) error {
 	v, err := w.store.Look(ctx, id)
 	if err == nil {
-		err = job.MayCancel(v, caller(w.app), true, false)
+		err = w.store.MayCancel(v, caller(w.app), true, false)
 	}
 	if err != nil {
 		return err

@@ -135,6 +135,9 @@ func (s *Store) CallerOf(caller string) string {
 	return name
 }
 
+// SameCaller reports whether two callers are one.
+func (s *Store) SameCaller(a, b string) bool { return a == b || s.CallerOf(a) == s.CallerOf(b) }
+
 // follow is where the links of a caller lead. A chain that does not end is none.
 func (s *Store) follow(caller string, files map[string]bool) string {
 	at := caller
@@ -198,7 +201,10 @@ func (s *Store) noticesOf(caller string) (dirs []string) {
 			defer d.Close()
 			names, _ := d.Readdirnames(-1)
 			for _, key := range names {
-				if l, ok := s.readLink(key); files[key] && ok && s.CallerOf(l.Session) == name {
+				if !files[key] {
+					continue
+				}
+				if l, ok := s.readLink(key); ok && s.CallerOf(l.Session) == name {
 					keys[key] = true
 				}
 			}

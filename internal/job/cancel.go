@@ -99,9 +99,9 @@ func (j *Job) heed(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // MayCancel refuses a caller who would end another's job by a slip. exact tells that the job was named by its full id.
-func MayCancel(v View, caller string, exact, force bool) error {
+func (s *Store) MayCancel(v View, caller string, exact, force bool) error {
 	switch {
-	case v.Caller == caller || v.State.State.Terminal():
+	case s.SameCaller(v.Caller, caller) || v.State.State.Terminal():
 		return nil
 	case caller == call.Shell && exact, exact && force:
 		return nil

@@ -151,6 +151,7 @@ func TestCancelOfWhatCannotBeEnded(t *testing.T) {
 }
 
 func TestMayCancel(t *testing.T) {
+	s := open(t)
 	a := View{State: State{ID: "20261129-193015-0k7u2m", Caller: "a", State: Running}}
 	over := a
 	over.State.State = Failed
@@ -170,7 +171,7 @@ func TestMayCancel(t *testing.T) {
 		{a, call.Shell, false, true, false},
 		{over, "b", false, false, true},
 	} {
-		err := MayCancel(c.v, c.caller, c.exact, c.force)
+		err := s.MayCancel(c.v, c.caller, c.exact, c.force)
 		if (err == nil) != c.want || err != nil && kindOf(err) != fault.Usage {
 			t.Errorf("%+v: %v", c, err)
 		}

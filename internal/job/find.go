@@ -73,7 +73,7 @@ func ambiguous(word string, ids []string) error {
 
 // NewestOf is the caller's newest job in a repository. None is a fault NOT_FOUND.
 func (s *Store) NewestOf(ctx context.Context, caller, repo string) (View, error) {
-	v, ok, err := s.newest(ctx, func(v View) bool { return v.Caller == caller && v.Repo == repo })
+	v, ok, err := s.newest(ctx, func(v View) bool { return v.Repo == repo && s.SameCaller(v.Caller, caller) })
 	if err == nil && !ok {
 		err = fault.New(fault.NotFound, "no job of yours in %s", repo).With("name one; oc-job list shows those of every caller here, oc-job list --all those of every repository")
 	}

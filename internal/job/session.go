@@ -18,7 +18,7 @@ func (s *Store) FindSession(ctx context.Context, req *delegate.Request, newest b
 	switch {
 	case newest:
 		st, ok, err := s.newest(ctx, func(v View) bool {
-			return v.Session != "" && v.Dead == "" && v.Dir == req.Dir && v.Caller == req.Caller
+			return v.Session != "" && v.Dead == "" && v.Dir == req.Dir && s.SameCaller(v.Caller, req.Caller)
 		})
 		if err != nil {
 			return false, err
