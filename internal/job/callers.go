@@ -39,7 +39,7 @@ type presence struct {
 const (
 	// callerFile bounds what is read of a file of callers/; a session has at most 128 bytes.
 	callerFile = 4 << 10
-	// callerFiles is how many of them are known of; a year of a busy user makes some thousand.
+	// callerFiles is how many of them are known of; gc keeps those of a month.
 	callerFiles = 1 << 16
 	// linkHops bounds a chain of links.
 	linkHops = 64
@@ -164,7 +164,7 @@ func (s *Store) readLink(key string) (l link, ok bool) {
 // linkFiles are the keys that have a link.
 func (s *Store) linkFiles() map[string]bool {
 	files := map[string]bool{}
-	for _, name := range s.callerNames() {
+	for _, name := range s.namesIn(callersDir) {
 		if isKey(name) {
 			files[name] = true
 		}
@@ -172,9 +172,9 @@ func (s *Store) linkFiles() map[string]bool {
 	return files
 }
 
-// callerNames are the names of the files of callers/; none when that is no directory of our own.
-func (s *Store) callerNames() []string {
-	dir := filepath.Join(s.root, callersDir)
+// namesIn are the names of what is in a directory of the root; none when that is no directory of our own.
+func (s *Store) namesIn(dir string) []string {
+	dir = filepath.Join(s.root, dir)
 	if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() || !ownedByUs(fi) {
 		return nil
 	}

@@ -61,6 +61,13 @@ func (s *Store) Remove(ctx context.Context, l Limits, now time.Time, dry bool) (
 	if err != nil {
 		return r, err
 	}
+	over := s.outdated(all, now)
+	if dry {
+		r.Leftovers += len(over)
+	} else {
+		r.Leftovers += clearAway(over)
+		s.links.forget()
+	}
 	var ended []Removal
 	var total int64
 	used := uses{}

@@ -90,7 +90,7 @@ func (s *Store) idle(id string) bool {
 
 // heldLocks lists those of the short locks that are held.
 func (s *Store) heldLocks(live []State) (held []string) {
-	paths := []string{filepath.Join(s.root, "create.lock"), filepath.Join(s.root, "queue.lock")}
+	paths := []string{filepath.Join(s.root, createLock), filepath.Join(s.root, queueLock), filepath.Join(s.root, callersLock)}
 	callers, _ := os.ReadDir(filepath.Join(s.root, newsDir))
 	for _, c := range callers {
 		paths = append(paths, filepath.Join(s.root, newsDir, c.Name(), newsLock))
