@@ -140,7 +140,11 @@ func deliver(a *cli.App, c call.Call, store *job.Store, v job.View) int {
 		return a.Refuse(fault.Of(err))
 	}
 	c.Reply.UsageLog = "" // the supervisor has written it
-	return a.Report(c.Reply, res, nil)
+	exit := a.Report(c.Reply, res, nil)
+	if exit == res.Exit { // else the answer did not get there
+		store.Heard(c.Request.Caller, v.ID)
+	}
+	return exit
 }
 
 // leave says that the job lives on, or that its end could not be awaited, and where it is found.

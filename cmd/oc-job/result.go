@@ -46,7 +46,11 @@ func (v *resultVerb) run(a *cli.App) int {
 		f := fault.Of(err)
 		a.Say("%s", f.Reason)
 		a.SayEach("hint", f.Hints)
-		return a.Signal(jobSignal(store, j, f), "")
+		exit := a.Signal(jobSignal(store, j, f), "")
+		if j.Ended() {
+			store.Heard(caller(a), j.ID)
+		}
+		return exit
 	}
 	switch {
 	case v.Events:
@@ -56,7 +60,11 @@ func (v *resultVerb) run(a *cli.App) int {
 	case v.Full:
 		err = wholeText(a.Stdout, store, res)
 	default:
-		return a.Report(replyOf(store, j, v.JSON), res, nil)
+		exit := a.Report(replyOf(store, j, v.JSON), res, nil)
+		if exit == res.Exit { // else the answer did not get there
+			store.Heard(caller(a), j.ID)
+		}
+		return exit
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // nothing was said
@@ -69,6 +77,7 @@ func (v *resultVerb) run(a *cli.App) int {
 	}
 	a.SayEach("note", res.Notes)
 	a.SayEach("hint", res.Hints)
+	store.Heard(caller(a), j.ID)
 	return a.Signal(cli.Of(res), "")
 }
 
