@@ -7,13 +7,13 @@ platforms   := darwin/arm64 darwin/amd64 windows/amd64
 
 export GOFLAGS ?= -mod=readonly
 
-.PHONY: build test lint cross tools tools-claude claude demo bench soak fuzz clean help
+.PHONY: build test lint cross tools tools-claude plugin demo bench soak fuzz clean help
 
 build: ## static programs into dist/
 	@mkdir -p dist
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o dist/ $(addprefix ./cmd/,$(commands))
 
-test: tools lint cross ## everything: lint, builds for each platform, all tests with the race detector
+test: tools tools-claude lint cross ## everything: lint, builds for each platform, all tests with the race detector
 	@scripts/need-gcc
 	@scripts/test
 
@@ -32,11 +32,11 @@ cross: ## compile for the other platforms, tests included
 tools: ## the pinned real opencode into .tools/
 	@scripts/install-tools
 
-claude: tools-claude ## the pinned versions of Claude Code against a scripted Messages API; needs tmux
-	go test -count=1 ./internal/realclaude
-
-tools-claude: ## the pinned versions of Claude Code into .tools/claude/, for the plugin's tests
+tools-claude: ## the pinned versions of Claude Code into .tools/claude/, for the plugin and its tests
 	@scripts/install-claude
+
+plugin: tools-claude ## release folders of the plugin into dist/plugin/; PLATFORM=linux/amd64 makes one
+	@scripts/plugin
 
 demo: tools build ## one read-only and one writing delegation; MODEL=provider/model uses your own
 	@scripts/demo "$(MODEL)"
