@@ -78,7 +78,7 @@ func (e earlier) again(f againFlags, change func(*call.Flags)) (cli.Start, []str
 	}
 	c.Reply.JSON, c.Reply.Out = e.reply.JSON, "" // the earlier answer stays where it is
 	s := cli.Start{Call: c}
-	return s, append(problems, f.fill(&s)...)
+	return s, append(problems, f.fill(e.app, &s)...)
 }
 
 type continueVerb struct {

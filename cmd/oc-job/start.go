@@ -35,7 +35,7 @@ type jobFlags struct {
 func (v *startVerb) run(a *cli.App) int {
 	c, problems := call.Resolve(v.Flags, call.Environment{Getenv: a.Getenv, Home: a.Home, Cwd: a.Cwd})
 	s := cli.Start{Call: c, Reuse: v.Reuse}
-	problems = append(problems, v.fill(&s)...)
+	problems = append(problems, v.fill(a, &s)...)
 	if !c.Prompt.Given && !v.Explain {
 		problems = append(problems, "no task was given; give it as one argument, with --prompt-file, or as - for stdin")
 	}
@@ -47,7 +47,7 @@ func (v *startVerb) run(a *cli.App) int {
 	}
 	switch {
 	case v.Explain:
-		return a.Look(func(w io.Writer) error { return cli.Explain(w, c) })
+		return a.Look(func(w io.Writer) error { return cli.Explain(w, s.Call) })
 	case v.PrintCommand:
 		cmd, err := delegate.Dry(c.Request, a.Host(nil))
 		if err != nil {
@@ -69,18 +69,17 @@ func (v *startVerb) run(a *cli.App) int {
 }
 
 // fill takes over the flags of a job. What comes back are problems with them, a sentence each.
-func (f *jobFlags) fill(s *cli.Start) (problems []string) {
-	number := func(name string, o call.Once, least int) int {
-		if !o.Set {
-			return 0
-		}
-		n, err := strconv.Atoi(o.Text)
-		if err != nil || n < least || n > 1<<20 {
-			problems = append(problems, fmt.Sprintf("flag --%s: %.40q is no whole number of at least %d", name, o.Text, least))
-		}
-		return n
+func (f *jobFlags) fill(a *cli.App, s *cli.Start) (problems []string) {
+	most, row, err := call.MaxJobs(f.MaxJobs, a.Getenv)
+	if err != nil {
+		problems = append(problems, err.Error())
 	}
-	s.MaxJobs, s.MaxPerModel = number("max-jobs", f.MaxJobs, 1), number("max-jobs-per-model", f.MaxJobsPerModel, 0)
+	s.MaxJobs, s.Call.Rows = most, append(s.Call.Rows, row)
+	if f.MaxJobsPerModel.Set {
+		if s.MaxPerModel, err = strconv.Atoi(f.MaxJobsPerModel.Text); err != nil || s.MaxPerModel < 0 || s.MaxPerModel > 1<<20 {
+			problems = append(problems, fmt.Sprintf("flag --max-jobs-per-model: %.40q is no whole number of at least 0", f.MaxJobsPerModel.Text))
+		}
+	}
 	if s.Name = f.Name.Text; f.Name.Set {
 		if err := job.CheckName(s.Name); err != nil {
 			problems = append(problems, "flag --name: "+err.Error())

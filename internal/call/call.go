@@ -121,6 +121,7 @@ func (r *resolver) model() {
 	in.Model, in.Tier = r.flag("model", f.Model), r.flag("tier", f.Tier)
 	in.DefaultModel = tiers.First(r.environment("OC_DELEGATE_MODEL"), r.environment("CLAUDE_PLUGIN_OPTION_DEFAULT_MODEL"), r.config.value(r.config.Model))
 	in.DefaultTier = tiers.First(r.environment("OC_DELEGATE_TIER"), r.environment("CLAUDE_PLUGIN_OPTION_DEFAULT_TIER"), r.config.value(r.config.Tier))
+	in.Fallback = tiers.Value{Text: string(f.Recipe.Tier), Source: "built in for " + f.Recipe.Name}
 	for name, flag := range map[tiers.Name]Once{tiers.Flash: f.TierFlash, tiers.Code: f.TierCode, tiers.Pro: f.TierPro} {
 		file := r.config.Tiers[string(name)]
 		upper := strings.ToUpper(string(name))
@@ -361,7 +362,7 @@ func (r *resolver) limits() {
 	}
 	req.MaxTokens = count("max-tokens", f.MaxTokens, nil, string(r.config.MaxTokens), "0", 0)
 	r.call.Reply.WarnChars = count("warn-chars", Once{}, []string{"OC_DELEGATE_WARN_CHARS", "CLAUDE_PLUGIN_OPTION_DIGEST_WARN_CHARS"}, string(r.config.WarnChars), "8000", 0)
-	limit := count("digest-limit", f.DigestLimit, nil, string(r.config.DigestLimit), "4000", 500)
+	limit := count("digest-limit", f.DigestLimit, []string{"OC_DELEGATE_DIGEST_LIMIT", "CLAUDE_PLUGIN_OPTION_DIGEST_LIMIT"}, string(r.config.DigestLimit), "4000", 500)
 	r.call.Reply.Digest = f.Digest
 	req.Digest, req.DigestLimit = f.Digest, int(min(limit, 1<<30))
 

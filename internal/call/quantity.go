@@ -50,6 +50,31 @@ func MaxWait(flag Once, getenv func(string) string) (time.Duration, Row, error) 
 	return d, row, nil
 }
 
+// maxJobsLimit is more jobs than any machine runs.
+const maxJobsLimit = 1 << 20
+
+// MaxJobs is how many jobs may run at once: the flag, else OC_DELEGATE_MAX_JOBS, else CLAUDE_PLUGIN_OPTION_MAX_JOBS, else 0, which leaves it to
+// the queue. The row is for --explain.
+func MaxJobs(flag Once, getenv func(string) string) (int, Row, error) {
+	row := Row{"max-jobs", flag.Text, "flag --max-jobs"}
+	for _, name := range []string{"OC_DELEGATE_MAX_JOBS", "CLAUDE_PLUGIN_OPTION_MAX_JOBS"} {
+		if !flag.Set && row.Value == "" {
+			row.Value, row.Source = getenv(name), "environment "+name
+		}
+	}
+	if !flag.Set && row.Value == "" {
+		return 0, Row{row.Name, "twice the number of cores", "built in"}, nil
+	}
+	n, err := parseCount(row.Value, 1)
+	if err == nil && n > maxJobsLimit {
+		err = fmt.Errorf("%q is too many; at most %d", clip(row.Value), maxJobsLimit)
+	}
+	if err != nil {
+		return 0, row, fmt.Errorf("%s: %w", row.Source, err)
+	}
+	return int(n), row, nil
+}
+
 // Days reads a duration that may be given in days too: 300s, 10m, 2h, 30d or plain seconds.
 func Days(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {

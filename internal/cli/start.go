@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
 )
 
@@ -19,7 +21,7 @@ type Start struct {
 	RetryOf     string
 	ContinueOf  string
 	Reuse       bool
-	MaxJobs     int // 0 = job.DefaultMaxJobs
+	MaxJobs     int // 0 = what the environment says, else job.DefaultMaxJobs
 	MaxPerModel int // 0 = no limit
 	OnFinish    string
 }
@@ -40,7 +42,11 @@ func (a *App) Begin(ctx context.Context, store *job.Store, s Start) (st job.Stat
 		Reply: s.Call.Reply, OnFinish: s.OnFinish,
 	}
 	if launch.MaxJobs == 0 {
-		launch.MaxJobs = job.DefaultMaxJobs()
+		n, _, err := call.MaxJobs(call.Once{}, a.Getenv)
+		if err != nil {
+			return job.State{}, false, fault.New(fault.Usage, "%w", err)
+		}
+		launch.MaxJobs = cmp.Or(n, job.DefaultMaxJobs())
 	}
 	return store.Start(ctx, a.Self, job.Order{
 		Request: req, Prompt: s.Prompt, Task: s.Task, Launch: &launch, Name: s.Name, After: s.After,
