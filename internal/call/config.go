@@ -30,6 +30,7 @@ type Config struct {
 	WarnChars   number                `json:"warn_chars"`
 	Opencode    string                `json:"opencode"`
 	UsageLog    string                `json:"usage_log"`
+	Nudge       []string              `json:"nudge"` // phrases of prompts that are work for a worker; see package plugin
 
 	path string
 }
@@ -104,6 +105,12 @@ func readConfig(path string) (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// Nudges are the user's own phrases of prompts that look like work for a worker; nil = the file names none.
+func Nudges(env Environment) ([]string, error) {
+	c, err := readConfig(configPath(env))
+	return c.Nudge, err
 }
 
 // decode reads the file's one object. Its errors are for whoever wrote the file.
