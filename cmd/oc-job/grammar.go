@@ -98,6 +98,9 @@ func parse(args []string) (verb, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s cannot be run", ctx.Command())
 	}
+	if k, ok := v.(interface{ fromHook() bool }); ok && k.fromHook() {
+		return nil, errAlone
+	}
 	return v, nil
 }
 

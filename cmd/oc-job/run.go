@@ -12,6 +12,7 @@ import (
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
+	"opencode-delegate/plugin"
 )
 
 // run is the whole call; its result is the exit code.
@@ -39,10 +40,19 @@ func run(a *cli.App, args []string) int {
 		}
 		return 0
 	}
+	if slices.Contains(plugin.Kept, before[0]) && slices.Contains(before[1:], "--args-from-hook") {
+		return fromHook(a, before[0], args[1:])
+	}
+	return carryOut(a, args)
+}
+
+// carryOut runs a verb with its words.
+func carryOut(a *cli.App, args []string) int {
 	v, err := parse(args)
 	if err == nil {
 		return v.run(a)
 	}
+	before := args[:cli.Dashes(args)]
 	f := fault.New(fault.Usage, "%w", err)
 	switch verb := before[0]; {
 	case !slices.Contains(verbs(), verb):

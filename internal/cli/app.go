@@ -30,7 +30,8 @@ type App struct {
 	Now            func() time.Time
 	Secrets        *redact.Set
 
-	print func(line string)
+	print  func(line string)
+	logger Logger
 }
 
 // A Logger prints lines of speech on stderr behind the name of a command.
@@ -46,8 +47,15 @@ func New(name string, logger Logger) *App {
 		a.Cwd = real
 	}
 	a.Secrets = redact.New(a.Environ)
-	a.print = logger(a.Stderr, name)
+	a.print, a.logger = logger(a.Stderr, name), logger
 	return a
+}
+
+// Redirected is the same call with other ends: what it prints and says goes there.
+func (a *App) Redirected(stdout, stderr io.Writer) *App {
+	b := *a
+	b.Stdout, b.Stderr, b.print = stdout, stderr, a.logger(stderr, a.Name)
+	return &b
 }
 
 // Getenv is a variable of the call.

@@ -56,6 +56,16 @@ func (k Kind) Exit() int {
 	return codes[RunFailed]
 }
 
+// ByExit is the kind of an exit code; one that is none of ours is a RUN_FAILED.
+func ByExit(code int) Kind {
+	for k, c := range codes {
+		if c == code {
+			return k
+		}
+	}
+	return RunFailed
+}
+
 // Retryable reports whether the same call may succeed later, for the kinds that decide it alone. A RUN_FAILED is
 // retryable only when its [Error] is transient.
 func (k Kind) Retryable() bool {
