@@ -29,12 +29,7 @@ func (v *doctorVerb) run(a *cli.App) int {
 	if ctx.Err() != nil {
 		return refuse(a, context.Cause(ctx))
 	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		for _, text := range []*string{&f.What, &f.Remedy, &f.Fixed} {
-			*text = plain.Line(a.Secrets.String(*text), findingLimit)
-		}
-	}
+	presentable(a, r.Findings)
 	var err error
 	if v.JSON {
 		err = a.PrintJSON(r)
@@ -52,6 +47,16 @@ func (v *doctorVerb) run(a *cli.App) int {
 
 // findingLimit is the number of code points of each text of a finding.
 const findingLimit = 600
+
+// presentable makes findings fit to be shown.
+func presentable(a *cli.App, list []doctor.Finding) {
+	for i := range list {
+		f := &list[i]
+		for _, text := range []*string{&f.What, &f.Remedy, &f.Fixed} {
+			*text = plain.Line(a.Secrets.String(*text), findingLimit)
+		}
+	}
+}
 
 // A mark stands before a finding.
 type mark struct{ sign, style string }
