@@ -130,7 +130,7 @@ func (b *bench) prepare(r policy.Reading) {
 	case "wait", "result", "status", "logs", "cancel", "retry":
 		names = append(names, r.Args...)
 	case "continue", "recover":
-		names = append(names, r.Args[0])
+		names = append(names, r.Args[:min(1, len(r.Args))]...)
 	}
 	for _, name := range names {
 		if r.Verb == "recover" {
