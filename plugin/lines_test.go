@@ -157,7 +157,7 @@ func (b *bench) judge(text string) error {
 		return fmt.Errorf("the subagent: %v: %s", d.Verdict, d.Reason)
 	}
 	want := policy.Allow
-	if words, err := policy.Words(text); err != nil || slices.Contains(words, "--write") {
+	if words, err := policy.Words(text); err != nil || slices.Contains(words, "--write") || slices.Contains(words, "--out") {
 		want = policy.None // the user is asked
 	}
 	c.AgentType = ""

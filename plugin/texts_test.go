@@ -135,6 +135,7 @@ var (
 	bangs     = regexp.MustCompile("!`([^`]*)`")
 	replaced  = regexp.MustCompile(`\$(\d|\{|ARGUMENTS)`)
 	fences    = regexp.MustCompile("(?ms)^[ \t]*```(\\w*)\n(.*?)^[ \t]*```$")
+	mentions  = regexp.MustCompile(`(?:^|[^A-Za-z0-9])@\S`)
 	links     = regexp.MustCompile(`\]\(([^)]*)\)`)
 	slashes   = regexp.MustCompile(`/opencode:([a-z-]+)`)
 	flagWords = regexp.MustCompile(`(?:^|[\s\x60("|\[])(--[a-z][a-z-]*)`)
@@ -180,10 +181,8 @@ func (p page) problems() (list []string) {
 			add("Claude Code would replace %q", found)
 		}
 	}
-	for _, c := range commands {
-		if strings.Contains(c[1], "$") {
-			add("%q holds a dollar sign", c[1])
-		}
+	for _, found := range mentions.FindAllString(p.body, -1) {
+		add("Claude Code would read the file of %q into the conversation", strings.TrimSpace(found))
 	}
 	for _, f := range fences.FindAllStringSubmatch(p.body, -1) {
 		if strings.Contains(f[2], "$ARGUMENTS") || f[1] != "sh" && f[1] != "text" {
