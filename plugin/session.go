@@ -112,7 +112,7 @@ func appendTo(path, text string) error {
 
 // missing says in one line what keeps a delegation from starting, as far as that can be told without starting anything.
 func (h *hook) missing() string {
-	c, problems := call.Resolve(call.Flags{}, h.environment())
+	c, problems := call.Check(h.environment())
 	what := ""
 	if len(problems) > 0 {
 		what = problems[0]

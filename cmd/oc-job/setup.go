@@ -136,7 +136,7 @@ var rows = map[string]string{
 // optionLines tell of each option that is set, and of what it comes to.
 func optionLines(a *cli.App) (lines []string) {
 	c, _ := call.Resolve(call.Flags{}, call.Environment{Getenv: a.Getenv, Home: a.Home, Cwd: a.Cwd})
-	_, most, problem := call.MaxJobs(call.Once{}, a.Getenv)
+	_, most, _ := call.MaxJobs(call.Once{}, a.Getenv)
 	c.Rows = append(c.Rows, most)
 	for _, o := range plugin.Options {
 		value := a.Getenv(plugin.Variable(o))
@@ -153,8 +153,6 @@ func optionLines(a *cli.App) (lines []string) {
 			line += fmt.Sprintf("; %s wins: %s", c.Rows[i].Source, plain.Line(c.Rows[i].Value, 80))
 		case o == "default_tier":
 			line += ": " + c.Request.Model
-		case o == "max_jobs" && problem != nil:
-			line += "; " + problem.Error()
 		}
 		lines = append(lines, line)
 	}

@@ -54,7 +54,7 @@ const questionTime = 60 * time.Second
 func Examine(ctx context.Context, m Machine) Report {
 	x := &examination{Machine: m}
 	findings := []Finding{{Name: "version", Level: OK, What: m.Version}}
-	x.call, x.problems = call.Resolve(call.Flags{}, x.environment())
+	x.call, x.problems = call.Check(x.environment())
 	findings = append(findings, x.configuration()...)
 	// Jobs come before opencode: what ends processes must have none of its own.
 	findings = append(findings, x.state(ctx)...)
