@@ -20,11 +20,11 @@ const followEvery = 500 * time.Millisecond
 
 // follow is a delegation whose caller will not wait longer than maxWait: hosts kill a tool that takes minutes. It runs as a
 // background job; finished in time, nobody sees the difference.
-func follow(a *cli.App, c call.Call, maxWait time.Duration) int {
+func follow(a *cli.App, cmd command, c call.Call, maxWait time.Duration) int {
 	ctx, stop := context.WithTimeout(context.Background(), maxWait)
 	defer stop()
 	told := cli.Signals(func(s os.Signal) bool { return !signal.Ignored(s) })
-	store, st, code, ok := begin(ctx, a, c, told)
+	store, st, code, ok := begin(ctx, a, cmd, c, told)
 	if !ok {
 		return code
 	}
@@ -56,7 +56,7 @@ func follow(a *cli.App, c call.Call, maxWait time.Duration) int {
 }
 
 // begin starts the job. What a foreground call would refuse is refused in the same way, unless there is no time to ask.
-func begin(ctx context.Context, a *cli.App, c call.Call, told chan os.Signal) (*job.Store, job.State, int, bool) {
+func begin(ctx context.Context, a *cli.App, cmd command, c call.Call, told chan os.Signal) (*job.Store, job.State, int, bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -70,7 +70,7 @@ func begin(ctx context.Context, a *cli.App, c call.Call, told chan os.Signal) (*
 	refuse := func(err error) (*job.Store, job.State, int, bool) {
 		return nil, job.State{}, a.Refuse(fault.Of(err)), false
 	}
-	prompt, err := a.ReadPrompt(ctx, c.Prompt)
+	t, err := cmd.task(ctx, a, c)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fault.New(fault.Usage, "the task was not read to its end within --max-wait; give it faster, or wait longer")
 	}
@@ -88,8 +88,8 @@ func begin(ctx context.Context, a *cli.App, c call.Call, told chan os.Signal) (*
 	if _, err := delegate.Prepare(ctx, req, host); err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return refuse(err)
 	}
-	a.SayEach("note", a.Notes(c, prompt))
-	st, _, err := a.Begin(context.WithoutCancel(ctx), store, cli.Start{Call: c, Prompt: prompt})
+	a.SayEach("note", t.notes)
+	st, _, err := a.Begin(context.WithoutCancel(ctx), store, cli.Start{Call: c, Prompt: t.prompt, Task: t.title})
 	if err != nil {
 		return refuse(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,7 @@ Examples:
       a question about this directory, read-only
   oc-delegate --write --digest "Add a --json flag to cmd/list, with a test"
       let it edit files here; print only a short digest
-  git diff | oc-delegate --tier pro --digest "Review this change" -
+  git log -5 | oc-delegate --digest "Write release notes from this" -
       instruction first, then stdin as material
   oc-delegate --write --digest --timeout 30m --out answer.md - < brief.md
       a long brief from a file, the answer into another
@@ -35,18 +36,27 @@ Examples:
   oc-delegate -- "--fix is broken, why?"
       a task that begins with a dash goes after --
 
+Verbs, which only read and answer with a digest; oc-delegate VERB --help lists their flags:
+%s
 Exit codes: 0 OK, 1 USAGE, 2 RUN_FAILED, 3 EMPTY_OUTPUT, 4 NOT_FOUND, 5 INCOMPLETE, 6 CANCELLED, 7 NO_CHANGES,
   8 BUDGET_EXCEEDED, 9 VERIFY_FAILED, 10 QUOTA_EXHAUSTED, 11 AUTH_REQUIRED, 12 TIMEOUT, 13 OPENCODE_MISSING,
   14 MODEL_UNAVAILABLE, 15 PERMISSION_DENIED, 16 WRITE_VIOLATION, 17 JOB_RUNNING, 130 INTERRUPTED
 `
 
-// grammar is the whole command line.
+// grammar is the whole command line of an ordinary call.
 type grammar struct {
 	call.Flags
+	ownFlags
+}
+
+// ownFlags are those of this program, whatever it is called for.
+type ownFlags struct {
 	MaxWait call.Once `placeholder:"TIME" group:"limit" help:"Wait this long, then leave the run to the background and exit 17 (default 0: to its end)."`
 	Help    bool      `short:"h" group:"look" help:"Print this help."`
 	Version bool      `group:"look" help:"Print the version."`
 }
+
+func (f ownFlags) own() ownFlags { return f }
 
 func groups() (list []kong.Group) {
 	for _, g := range call.Groups {
@@ -55,8 +65,13 @@ func groups() (list []kong.Group) {
 	return list
 }
 
-func newParser(g *grammar, out io.Writer) (*kong.Kong, error) {
-	return kong.New(g, kong.Name("oc-delegate"), kong.Description(description), kong.NoDefaultHelp(),
+// newParser reads the words of a grammar, which are those of a verb or, without a name, of an ordinary call.
+func newParser(g any, verb string, out io.Writer) (*kong.Kong, error) {
+	name, text := "oc-delegate", description
+	if v, ok := verbOf(verb); ok {
+		name, text = name+" "+v.name, v.description
+	}
+	return kong.New(g, kong.Name(name), kong.Description(text), kong.NoDefaultHelp(),
 		kong.Writers(out, out), kong.Exit(func(int) {}), kong.ExplicitGroups(groups()),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110, NoExpandSubcommands: true}))
 }
@@ -67,37 +82,84 @@ func asked(args []string) (help, version bool) {
 	return slices.Contains(args, "--help") || slices.Contains(args, "-h"), slices.Contains(args, "--version")
 }
 
+// A command is what the words of a call came to.
+type command interface {
+	flags() call.Flags // the delegation that it is
+	own() ownFlags
+	needs(c call.Call) string // says what the call lacks; empty = nothing
+	// task reads what the worker is told. An error says why it cannot be told anything.
+	task(ctx context.Context, a *cli.App, c call.Call) (task, error)
+}
+
+// A task is what a worker is told, and how it is shown.
+type task struct {
+	prompt string
+	title  string   // what lists of jobs show; empty = the first words of the prompt
+	notes  []string // for the caller
+}
+
+func (g *grammar) flags() call.Flags { return g.Flags }
+
+func (g *grammar) needs(c call.Call) string {
+	if c.Prompt.Given {
+		return ""
+	}
+	return "no task was given; give it as one argument, with --prompt-file, or as - for stdin"
+}
+
+func (g *grammar) task(ctx context.Context, a *cli.App, c call.Call) (task, error) {
+	prompt, err := a.ReadPrompt(ctx, c.Prompt)
+	if err != nil {
+		return task{}, err
+	}
+	return task{prompt: prompt, notes: a.Notes(c, prompt)}, nil
+}
+
 // parse reads the words. An error is one clear sentence.
-func parse(args []string) (grammar, error) {
-	var g grammar
+func parse(args []string) (command, error) {
 	for i, arg := range args {
 		if !utf8.ValidString(arg) {
-			return g, fmt.Errorf("argument %d is not UTF-8; convert it first", i+1)
+			return nil, fmt.Errorf("argument %d is not UTF-8; convert it first", i+1)
 		}
 	}
-	p, err := newParser(&g, io.Discard)
+	verb, words := verbIn(args)
+	g := newCommand(verb)
+	p, err := newParser(g, verb, io.Discard)
 	if err != nil {
-		return g, err
+		return nil, err
 	}
-	if _, err := p.Parse(args); err != nil {
-		return g, cli.Clear(err)
+	if _, err := p.Parse(words); err != nil {
+		return nil, foreign(verb, cli.Clear(err))
 	}
-	if g.Help || g.Version || slices.ContainsFunc(args[:cli.Dashes(args)], valued) {
-		return g, errors.New("--help and --version stand alone; leave the value out")
+	if o := g.own(); o.Help || o.Version || slices.ContainsFunc(args[:cli.Dashes(args)], valued) {
+		return nil, errors.New("--help and --version stand alone; leave the value out")
 	}
-	if g.Explain && g.PrintCommand {
-		return g, errors.New("--explain and --print-command show different things; give one of them")
+	if f := g.flags(); f.Explain && f.PrintCommand {
+		return nil, errors.New("--explain and --print-command show different things; give one of them")
 	}
-	if len(g.Task) == 1 && (g.Task[0] == "help" || g.Task[0] == "version") && len(beforeDashes(args)) == 1 {
-		return g, fmt.Errorf("%q is no task; --%s is what prints it, and a task of that name goes after --", g.Task[0], g.Task[0])
-	}
-	if call.JobVerb(g.Task) && call.JobVerb(beforeDashes(args)) {
-		return g, fmt.Errorf("%q is a verb of oc-job, not a task; for a task of that name write: -- %s", g.Task[0], g.Task[0])
-	}
-	if call.Reserved(g.Task) && call.Reserved(beforeDashes(args)) {
-		return g, fmt.Errorf("%q is kept for a command of a later version; for a task of that name write: -- %s", g.Task[0], g.Task[0])
+	if g, ok := g.(*grammar); ok {
+		return g, g.check(args)
 	}
 	return g, nil
+}
+
+// check refuses a task that is more likely a slip.
+func (g *grammar) check(args []string) error {
+	if len(g.Task) == 1 && (g.Task[0] == "help" || g.Task[0] == "version") && len(beforeDashes(args)) == 1 {
+		return fmt.Errorf("%q is no task; --%s is what prints it, and a task of that name goes after --", g.Task[0], g.Task[0])
+	}
+	if call.JobVerb(g.Task) && call.JobVerb(beforeDashes(args)) {
+		return fmt.Errorf("%q is a verb of oc-job, not a task; for a task of that name write: -- %s", g.Task[0], g.Task[0])
+	}
+	if call.Reserved(g.Task) && call.Reserved(beforeDashes(args)) {
+		return fmt.Errorf("%q is kept for a command of a later version; for a task of that name write: -- %s", g.Task[0], g.Task[0])
+	}
+	if before := beforeDashes(args); len(before) > 0 {
+		if v, ok := verbOf(before[0]); ok {
+			return fmt.Errorf("%q is a verb, and a verb comes first: oc-delegate %s, then its flags; for a task of that name write: -- %s", v.name, v.name, v.name)
+		}
+	}
+	return nil
 }
 
 // valued reports a flag that takes no value and was given one.
@@ -108,15 +170,15 @@ func valued(arg string) bool {
 // beforeDashes is the task words that stand before --.
 func beforeDashes(args []string) []string {
 	var g grammar
-	if p, err := newParser(&g, io.Discard); err == nil {
+	if p, err := newParser(&g, "", io.Discard); err == nil {
 		p.Parse(args[:cli.Dashes(args)])
 	}
 	return g.Task
 }
 
-func printHelp(w io.Writer) error {
-	var g grammar
-	p, err := newParser(&g, w)
+// printHelp prints the help of a verb or, without a name, of the whole program.
+func printHelp(w io.Writer, verb string) error {
+	p, err := newParser(newCommand(verb), verb, w)
 	if err != nil {
 		return err
 	}
@@ -127,6 +189,10 @@ func printHelp(w io.Writer) error {
 	if err := ctx.PrintUsage(false); err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, examples)
+	if v, ok := verbOf(verb); ok {
+		_, err = io.WriteString(w, v.examples)
+		return err
+	}
+	_, err = fmt.Fprintf(w, examples, verbList())
 	return err
 }

@@ -16,38 +16,48 @@ import (
 // TestPolicyKnowsEveryFlag: a flag that the policy of the plugin has not decided about must not appear, and none that it knows may
 // mean something else here.
 func TestPolicyKnowsEveryFlag(t *testing.T) {
-	p, err := newParser(new(grammar), io.Discard)
-	if err != nil {
-		t.Fatal(err)
+	names := []string{""}
+	for _, v := range verbs {
+		names = append(names, v.name)
 	}
-	if len(p.Model.Children) > 0 || !slices.Equal(policy.Verbs(policy.Delegate), []string{""}) {
-		t.Error("the grammar has verbs that the policy does not know, or the other way round")
+	if known := policy.Verbs(policy.Delegate); !slices.Equal(known, names) {
+		t.Errorf("the verbs are %q, the policy knows %q", names, known)
 	}
-	left := map[string]policy.Known{}
-	for _, k := range policy.Flags(policy.Delegate, "") {
-		left[k.Flag] = k
-	}
-	for _, f := range p.Model.Flags {
-		got := policy.Known{Flag: f.Name, Short: byte(f.Short), Value: !f.IsBool(), Many: f.IsSlice()}
-		if want, ok := left[f.Name]; !ok || got != want || len(f.Aliases) > 0 || f.Tag.Negatable != "" || len(f.Envs) > 0 || f.Short > 0x7f {
-			t.Errorf("the grammar has %+v, the policy knows %+v", got, want)
+	for _, name := range names {
+		p, err := newParser(newCommand(name), name, io.Discard)
+		if err != nil {
+			t.Fatal(err)
 		}
-		delete(left, f.Name)
-	}
-	if len(left) > 0 {
-		t.Errorf("the policy knows flags that the grammar has not: %v", left)
+		left := map[string]policy.Known{}
+		for _, k := range policy.Flags(policy.Delegate, name) {
+			left[k.Flag] = k
+		}
+		for _, f := range p.Model.Flags {
+			got := policy.Known{Verb: name, Flag: f.Name, Short: byte(f.Short), Value: !f.IsBool(), Many: f.IsSlice()}
+			if want, ok := left[f.Name]; !ok || got != want || len(f.Aliases) > 0 || f.Tag.Negatable != "" || len(f.Envs) > 0 || f.Short > 0x7f {
+				t.Errorf("the grammar has %+v, the policy knows %+v", got, want)
+			}
+			delete(left, f.Name)
+		}
+		if len(left) > 0 || len(p.Model.Children) > 0 {
+			t.Errorf("%q: the policy knows flags that the grammar has not: %v", name, left)
+		}
 	}
 }
 
 // TestPolicyReadsAsTheGrammarDoes: words that the policy may allow have to mean here what it took them to mean, or be an error.
 func TestPolicyReadsAsTheGrammarDoes(t *testing.T) {
-	p, err := newParser(new(grammar), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := rand.New(rand.NewPCG(4, 2))
-	both, refusedHere := 0, 0
-	for range 30_000 {
+	both, refusedHere := map[string]int{}, 0
+	parsers := map[string]*kong.Kong{}
+	for _, name := range policy.Verbs(policy.Delegate) {
+		p, err := newParser(newCommand(name), name, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsers[name] = p
+	}
+	for range 60_000 {
 		words := randomWords(r)
 		read, err := policy.ReadWords(append([]string{policy.Delegate}, words...))
 		if err != nil {
@@ -59,12 +69,16 @@ func TestPolicyReadsAsTheGrammarDoes(t *testing.T) {
 			}
 			continue
 		}
-		ctx, err := p.Parse(words) // which takes back what an earlier one has set
+		verb, behind := verbIn(words)
+		if verb != read.Verb {
+			t.Fatalf("%q: the verb is %q, the policy read %q", words, verb, read.Verb)
+		}
+		ctx, err := parsers[verb].Parse(behind) // which takes back what an earlier one has set
 		if err != nil {
 			refusedHere++
 			continue
 		}
-		both++
+		both[verb]++
 		flags, args := map[string][]string{}, []string(nil)
 		for _, step := range ctx.Path {
 			switch {
@@ -87,13 +101,15 @@ func TestPolicyReadsAsTheGrammarDoes(t *testing.T) {
 		if !equal {
 			t.Fatalf("%q\n\tgrammar: %v %q\n\tpolicy: %v %q", words, flags, args, given, read.Args)
 		}
-		if call.Reserved(args) && call.Reserved(beforeDashes(words)) {
-			t.Fatalf("%q: a word that is kept for a verb", words)
+		if g := (&grammar{Flags: call.Flags{Task: args}}); verb == "" && g.check(words) != nil && !call.JobVerb(args) {
+			t.Fatalf("%q: a word that is or will be a verb", words)
 		}
 	}
-	t.Logf("%d calls read by both, %d more refused by the grammar", both, refusedHere)
-	if both < 2000 {
-		t.Errorf("only %d calls were compared", both)
+	t.Logf("%v calls read by both, %d more refused by the grammar", both, refusedHere)
+	for name := range parsers {
+		if both[name] < 1000 {
+			t.Errorf("only %d calls of %q were compared", both[name], name)
+		}
 	}
 }
 
@@ -117,10 +133,18 @@ func values(t *testing.T, f *kong.Flag) []string {
 // randomWords are words of a call: flags in every form, values that look like flags, and what a caller may slip.
 func randomWords(r *rand.Rand) (words []string) {
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
-	flags := policy.Flags(policy.Delegate, "")
-	texts := []string{"x", "src", "-", "--", "", "-x", "-h", "--help", "--no-sandbox", "true", "false", "a=b", "=", "=x", "a,b", "-1", "ü", " ", "--title=a", "review", "fix", "${HOME}", "@file", "a\nb", `a\,b`}
+	verb := pick(policy.Verbs(policy.Delegate))
+	flags := policy.Flags(policy.Delegate, verb)
+	if verb != "" {
+		words = append(words, verb)
+	}
+	texts := []string{"x", "src", "-", "--", "", "-x", "-h", "--help", "--no-sandbox", "true", "false", "a=b", "=", "=x", "a,b", "-1", "ü", " ", "--title=a", "review", "fix", "--base", "${HOME}", "@file", "a\nb", `a\,b`}
 	for range r.IntN(6) {
 		f := flags[r.IntN(len(flags))]
+		if r.IntN(20) == 0 {
+			other := policy.Flags(policy.Delegate, pick(policy.Verbs(policy.Delegate)))
+			f = other[r.IntN(len(other))]
+		}
 		switch r.IntN(12) {
 		case 0:
 			words = append(words, pick(texts))

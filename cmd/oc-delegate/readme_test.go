@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/policy"
 )
 
 // TestReadme runs every command of README.md that is one of ours, in its order, and checks that every make target it
@@ -22,7 +23,9 @@ func TestReadme(t *testing.T) {
 	p := fakePlace(t, "OC_FAKE=sh", "OC_FAKE_SH=date +%s%N > out.txt")
 	p.Git("init", "-q")
 	p.Git("add", ".")
-	p.Write("project/a.txt", "hello again\n") // for git diff
+	p.Git("-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "-m", "one")
+	p.Git("branch", "-M", "main")
+	p.Write("project/a.txt", "hello again\n") // for a review
 	p.Write("project/brief.md", "Do it.\n")
 	p.Write("project/dist/keep", "")
 	path := filepath.Dir(program(t)) + string(filepath.ListSeparator) + os.Getenv("PATH")
@@ -66,8 +69,10 @@ func TestReadme(t *testing.T) {
 	}
 	text = []byte(before + after)
 	var help strings.Builder
-	if err := printHelp(&help); err != nil {
-		t.Fatal(err)
+	for _, name := range policy.Verbs(policy.Delegate) {
+		if err := printHelp(&help, name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
 	known := map[string]bool{}

@@ -14,9 +14,10 @@ import (
 
 // run is the whole call; its result is the exit code.
 func run(a *cli.App, args []string) int {
+	verb, _ := verbIn(args)
 	switch help, version := asked(args); {
 	case help:
-		if err := printHelp(a.Stdout); err != nil {
+		if err := printHelp(a.Stdout, verb); err != nil {
 			return fault.RunFailed.Exit()
 		}
 		return 0
@@ -26,49 +27,49 @@ func run(a *cli.App, args []string) int {
 		}
 		return 0
 	case len(args) == 0:
-		printHelp(a.Stderr)
+		printHelp(a.Stderr, "")
 		return a.Refuse(fault.New(fault.Usage, "no task was given"))
 	}
-	g, err := parse(args)
+	cmd, err := parse(args)
 	if err != nil {
-		f := fault.New(fault.Usage, "%w", err).With("oc-delegate --help lists the flags")
+		f := fault.New(fault.Usage, "%w", err).With(strings.TrimSpace("oc-delegate "+verb) + " --help lists the flags")
 		if flag, ok := strings.CutPrefix(f.Reason, "unknown flag -"); ok && strings.Contains(flag, " ") {
 			f = f.With("a task that begins with a dash goes after --")
 		}
 		return a.Refuse(f)
 	}
-	c, problems := call.Resolve(g.Flags, call.Environment{Getenv: a.Getenv, Home: a.Home, Cwd: a.Cwd})
-	maxWait, row, err := call.MaxWait(g.MaxWait, a.Getenv)
+	c, problems := call.Resolve(cmd.flags(), call.Environment{Getenv: a.Getenv, Home: a.Home, Cwd: a.Cwd})
+	maxWait, row, err := call.MaxWait(cmd.own().MaxWait, a.Getenv)
 	c.Rows = append(c.Rows, row)
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
-	if !c.Prompt.Given && !g.Explain {
-		problems = append(problems, "no task was given; give it as one argument, with --prompt-file, or as - for stdin")
+	if missing := cmd.needs(c); missing != "" && !cmd.flags().Explain {
+		problems = append(problems, missing)
 	}
 	if len(problems) > 0 {
 		return a.RefuseAll(problems)
 	}
 	switch {
-	case g.Explain:
+	case cmd.flags().Explain:
 		return a.Look(func(w io.Writer) error { return cli.Explain(w, c) })
-	case g.PrintCommand:
-		cmd, err := delegate.Dry(c.Request, a.Host(nil))
+	case cmd.flags().PrintCommand:
+		dry, err := delegate.Dry(c.Request, a.Host(nil))
 		if err != nil {
 			return a.Refuse(fault.Of(err))
 		}
-		return a.Look(func(w io.Writer) error { return cli.PrintCommand(w, c, cmd) })
+		return a.Look(func(w io.Writer) error { return cli.PrintCommand(w, c, dry) })
 	case maxWait > 0:
-		return follow(a, c, maxWait)
+		return follow(a, cmd, c, maxWait)
 	}
 	ctx, cancel := cli.Interruptible()
 	defer cancel()
-	return foreground(ctx, cancel, a, c)
+	return foreground(ctx, cancel, a, cmd, c)
 }
 
 // foreground is one real delegation: prompt, checks, record, run, answer.
-func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, c call.Call) int {
-	prompt, err := a.ReadPrompt(ctx, c.Prompt)
+func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, cmd command, c call.Call) int {
+	t, err := cmd.task(ctx, a, c)
 	if err != nil {
 		return a.Refuse(fault.Of(err))
 	}
@@ -84,9 +85,9 @@ func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, c ca
 	if err != nil {
 		return a.Refuse(fault.Of(err))
 	}
-	a.SayEach("note", a.Notes(c, prompt))
+	a.SayEach("note", t.notes)
 	meter := newMeter(c.Progress, a.Stderr, a.Say)
-	res, rerr := store.Run(ctx, plan, prompt, meter.show)
+	res, rerr := store.Run(ctx, plan, t.prompt, t.title, meter.show)
 	// From here on a signal has its usual effect: whoever does not read our output must not keep us.
 	cancel()
 	meter.close()

@@ -13,14 +13,16 @@ import (
 // as a caller's words are. The session is left out: whoever goes on in one says so.
 func FlagsOf(req delegate.Request) Flags {
 	f := Flags{
-		File: req.Files, Dir: text(req.Dir), Model: text(req.Model), Variant: text(req.Variant), Agent: text(req.Agent),
-		Title: text(req.Title), Opencode: text(req.Opencode), KeepEnv: req.KeepEnv,
+		File: req.Files, PlaceFlags: PlaceFlags{text(req.Dir)}, ModelFlags: ModelFlags{Model: text(req.Model), Variant: text(req.Variant)},
+		Agent: text(req.Agent), Title: text(req.Title), Opencode: text(req.Opencode), KeepEnv: req.KeepEnv,
 		Profile: text(req.Profile), AllowWrite: req.AllowWrite, AllowRead: req.AllowRead, AllowNoChanges: req.AllowNoChanges,
 		AllowGitConfig: req.AllowGitConfig, NoSandbox: req.NoSandbox, TrustProject: req.TrustProject,
-		Digest:  req.Digest,
-		Timeout: duration(req.Timeout), IdleTimeout: duration(req.Idle), RetryLimit: duration(req.RetryLimit), Grace: duration(req.Grace),
-		MaxCost:   text(strconv.FormatFloat(req.MaxCost, 'f', -1, 64)),
-		MaxTokens: text(strconv.FormatInt(req.MaxTokens, 10)),
+		Digest: req.Digest,
+		LimitFlags: LimitFlags{
+			Timeout: duration(req.Timeout), IdleTimeout: duration(req.Idle), RetryLimit: duration(req.RetryLimit), Grace: duration(req.Grace),
+			MaxCost:   text(strconv.FormatFloat(req.MaxCost, 'f', -1, 64)),
+			MaxTokens: text(strconv.FormatInt(req.MaxTokens, 10)),
+		},
 	}
 	if req.DigestLimit > 0 {
 		f.DigestLimit = text(strconv.Itoa(req.DigestLimit))

@@ -5,25 +5,24 @@
 // file, and since a caller wants to hear of all bad values in one answer.
 package call
 
-import "errors"
+import (
+	"errors"
+
+	"opencode-delegate/internal/tiers"
+)
 
 // Flags are the words of a call, as kong fills them in. Every text stays a text until Resolve has looked at it.
 type Flags struct {
 	Task       []string `arg:"" optional:"" help:"The task, as one argument. A lone - reads it from stdin; a text together with - puts the text first and stdin after it."`
 	PromptFile Once     `placeholder:"FILE" group:"task" help:"Read the task from FILE."`
 	File       []string `short:"f" sep:"none" placeholder:"PATH" group:"task" help:"Attach a file (repeatable)."`
-	Dir        Once     `placeholder:"DIR" group:"task" help:"Work in DIR (default: the current directory)."`
+	PlaceFlags
 
-	Tier      Once     `placeholder:"TIER" group:"model" help:"flash, code or pro (default flash)."`
-	Model     Once     `short:"m" placeholder:"PROVIDER/MODEL" group:"model" help:"Use this model; beats --tier."`
-	Variant   Once     `placeholder:"NAME" group:"model" help:"Variant of the model, such as a reasoning effort."`
-	TierFlash Once     `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier flash means in this call."`
-	TierCode  Once     `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier code means in this call."`
-	TierPro   Once     `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier pro means in this call."`
-	Agent     Once     `placeholder:"NAME" group:"model" help:"Run as this agent of your opencode configuration."`
-	Title     Once     `placeholder:"TEXT" group:"model" help:"Title of the opencode session (default: oc-delegate and the job's id)."`
-	Opencode  Once     `placeholder:"PATH" group:"model" help:"The opencode program to use."`
-	KeepEnv   []string `sep:"none" placeholder:"NAME" group:"model" help:"Let an environment variable through to the worker that would be removed (repeatable)."`
+	ModelFlags
+	Agent    Once     `placeholder:"NAME" group:"model" help:"Run as this agent of your opencode configuration."`
+	Title    Once     `placeholder:"TEXT" group:"model" help:"Title of the opencode session (default: oc-delegate and the job's id)."`
+	Opencode Once     `placeholder:"PATH" group:"model" help:"The opencode program to use."`
+	KeepEnv  []string `sep:"none" placeholder:"NAME" group:"model" help:"Let an environment variable through to the worker that would be removed (repeatable)."`
 
 	Write          bool     `group:"grant" help:"Let the worker edit files in --dir and run commands. Without it nothing can be changed."`
 	Profile        Once     `placeholder:"NAME" group:"grant" help:"Permissions: read-only (minimal), standard (workspace-write), trusted-test, full-trusted (allow_all)."`
@@ -34,25 +33,58 @@ type Flags struct {
 	NoSandbox      bool     `group:"grant" help:"Do not let the kernel enforce the grant. Permission rules and a comparison of the tree remain."`
 	TrustProject   bool     `group:"grant" help:"Without the sandbox: accept a repository that brings opencode plugins."`
 
-	Digest      bool `group:"answer" help:"Ask for a short digest and print only that."`
-	DigestLimit Once `placeholder:"N" group:"answer" help:"Most characters on stdout with --digest (default 4000, at least 500)."`
-	Output      Once `placeholder:"FORMAT" group:"answer" help:"text or json (default text)."`
-	Out         Once `placeholder:"FILE" group:"answer" help:"Write to FILE what stdout would have had."`
-	Progress    Once `placeholder:"KIND" group:"answer" help:"auto, plain or none (default auto: a live line when stderr is a terminal)."`
+	Digest bool `group:"answer" help:"Ask for a short digest and print only that."`
+	AnswerFlags
 
-	Timeout     Once `placeholder:"TIME" group:"limit" help:"Wall clock of one attempt: 300s, 10m, 2h or seconds (default 10m)."`
-	IdleTimeout Once `placeholder:"TIME" group:"limit" help:"End a run that makes no progress for this long (default 0: off)."`
-	RetryLimit  Once `placeholder:"TIME" group:"limit" help:"How long opencode may retry a rate limit or a failing provider (default 90s)."`
-	Grace       Once `placeholder:"TIME" group:"limit" help:"Time between the polite and the hard end of a run (default 3s)."`
-	MaxCost     Once `placeholder:"USD" group:"limit" help:"End the run after the step that makes it dearer than this (default 0: off)."`
-	MaxTokens   Once `placeholder:"N" group:"limit" help:"The same for tokens of every kind."`
+	LimitFlags
 
 	Continue bool `short:"c" group:"session" help:"Go on in your newest session of this directory."`
 	Session  Once `short:"s" placeholder:"ID" group:"session" help:"Go on in this session of this directory."`
 	Fork     bool `group:"session" help:"With -c or -s: go on in a copy of it."`
 
-	Explain      bool `group:"look" help:"Print each value with its source and run nothing."`
-	PrintCommand bool `group:"look" help:"Print the exact command and its environment and run nothing."`
+	LookFlags
+
+	// Recipe is set by a verb that stands for a kind of task, and is no flag.
+	Recipe Recipe `kong:"-"`
+}
+
+// The flags that verbs of their own have in common with an ordinary call.
+type (
+	PlaceFlags struct {
+		Dir Once `placeholder:"DIR" group:"task" help:"Work in DIR (default: the current directory)."`
+	}
+	ModelFlags struct {
+		Tier      Once `placeholder:"TIER" group:"model" help:"flash, code or pro (default flash; pro for review)."`
+		Model     Once `short:"m" placeholder:"PROVIDER/MODEL" group:"model" help:"Use this model; beats --tier."`
+		Variant   Once `placeholder:"NAME" group:"model" help:"Variant of the model, such as a reasoning effort."`
+		TierFlash Once `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier flash means in this call."`
+		TierCode  Once `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier code means in this call."`
+		TierPro   Once `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier pro means in this call."`
+	}
+	AnswerFlags struct {
+		DigestLimit Once `placeholder:"N" group:"answer" help:"Most characters of a digest (default 4000, at least 500)."`
+		Output      Once `placeholder:"FORMAT" group:"answer" help:"text or json (default text)."`
+		Out         Once `placeholder:"FILE" group:"answer" help:"Write to FILE what stdout would have had."`
+		Progress    Once `placeholder:"KIND" group:"answer" help:"auto, plain or none (default auto: a live line when stderr is a terminal)."`
+	}
+	LimitFlags struct {
+		Timeout     Once `placeholder:"TIME" group:"limit" help:"Wall clock of one attempt: 300s, 10m, 2h or seconds (default 10m)."`
+		IdleTimeout Once `placeholder:"TIME" group:"limit" help:"End a run that makes no progress for this long (default 0: off)."`
+		RetryLimit  Once `placeholder:"TIME" group:"limit" help:"How long opencode may retry a rate limit or a failing provider (default 90s)."`
+		Grace       Once `placeholder:"TIME" group:"limit" help:"Time between the polite and the hard end of a run (default 3s)."`
+		MaxCost     Once `placeholder:"USD" group:"limit" help:"End the run after the step that makes it dearer than this (default 0: off)."`
+		MaxTokens   Once `placeholder:"N" group:"limit" help:"The same for tokens of every kind."`
+	}
+	LookFlags struct {
+		Explain      bool `group:"look" help:"Print each value with its source and run nothing."`
+		PrintCommand bool `group:"look" help:"Print the exact command and its environment and run nothing."`
+	}
+)
+
+// A Recipe is what a verb decides about a call that its flags do not say.
+type Recipe struct {
+	Name string     // of the verb; empty = an ordinary call
+	Tier tiers.Name // what the verb does best with, where nobody has chosen a model; empty = flash
 }
 
 // Groups are the headings under which help shows the flags, in their order. The last is that of a background job.

@@ -23,7 +23,7 @@ type Prompt struct {
 }
 
 // reserved words become verbs in a later version; taking them as prompts now would change their meaning then.
-var reserved = map[string]bool{"review": true, "fix": true}
+var reserved = map[string]bool{"fix": true}
 
 // jobVerbs are the verbs of oc-job: alone they are a slip, not a task.
 var jobVerbs = map[string]bool{

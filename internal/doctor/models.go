@@ -16,7 +16,7 @@ type choice struct{ name, model, source string }
 // choices are the models of the tiers, and the default when it is none of them.
 func (x *examination) choices() (list []choice) {
 	for _, tier := range tiers.Names() {
-		c, _ := call.Resolve(call.Flags{Tier: call.Once{Text: string(tier), Set: true}}, x.environment())
+		c, _ := call.Resolve(call.Flags{ModelFlags: call.ModelFlags{Tier: call.Once{Text: string(tier), Set: true}}}, x.environment())
 		if c.Request.Model != "" { // else the configuration is wrong, which has been told
 			list = append(list, choice{"tier " + string(tier), c.Request.Model, c.Request.ModelSource})
 		}

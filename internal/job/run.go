@@ -12,13 +12,13 @@ import (
 )
 
 // Run carries out a prepared delegation in this process, under a record of its own whose lease it holds meanwhile. It counts
-// against the limits of background jobs and never waits for its turn.
+// against the limits of background jobs and never waits for its turn. Lists show the task's first words, or those of the prompt when it is empty.
 //
 // The result stands whatever happens to the record; an error beside it tells that the record is missing or not complete, one
 // without a result that nothing was started. A result that is USAGE, NOT_FOUND or OPENCODE_MISSING has no record.
-func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt string, watch func(delegate.Progress)) (delegate.Result, error) {
+func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt, task string, watch func(delegate.Progress)) (delegate.Result, error) {
 	now := plan.Now()
-	j, _, err := s.create(ctx, Order{Request: plan.Request, Prompt: prompt}, now)
+	j, _, err := s.create(ctx, Order{Request: plan.Request, Prompt: prompt, Task: task}, now)
 	if err != nil {
 		return delegate.Result{}, err
 	}

@@ -32,16 +32,14 @@ func read(argv []string) (invocation, error) {
 		return in, refuse("%s needs words: the task, or a verb", argv[0])
 	}
 	in.verb = verbs[0]
-	if argv[0] == Jobber {
-		i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == words[0] })
-		switch {
-		case i >= 0:
-			in.verb, words = verbs[i], words[1:]
-		case len(words) == 1 && slices.Contains([]string{"--help", "-h", "--version"}, words[0]):
-			in.verb = verb{name: "help", act: look, flags: [][]flag{commonFlags}}
-		default:
-			return in, refuse("oc-job: %.40q is no verb that is known here; the verb comes first", words[0])
-		}
+	switch v, named := verbNamed(argv[0], words[0]); {
+	case named:
+		in.verb, words = v, words[1:]
+	case argv[0] == Delegate:
+	case len(words) == 1 && slices.Contains([]string{"--help", "-h", "--version"}, words[0]):
+		in.verb = verb{name: "help", act: look, flags: [][]flag{commonFlags}}
+	default:
+		return in, refuse("oc-job: %.40q is no verb that is known here; the verb comes first", words[0])
 	}
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -50,8 +48,8 @@ func read(argv []string) (invocation, error) {
 			in.args = append(in.args, words[i+1:]...)
 			return in, nil
 		case w == "-" || !strings.HasPrefix(w, "-"):
-			if argv[0] == Delegate && slices.Contains(reserved, w) {
-				return in, refuse("oc-delegate: %q is kept for a verb; a task of that name goes after --", w)
+			if err := in.verb.mistaken(w); argv[0] == Delegate && err != nil {
+				return in, err
 			}
 			in.args = append(in.args, w)
 			continue
@@ -97,4 +95,18 @@ func (v verb) setting(w string, behind []string) (s setting, used int, err error
 		s.value, used = behind[0], 1
 	}
 	return s, used, nil
+}
+
+// mistaken refuses a word of an ordinary delegation that is or will be a verb.
+func (v verb) mistaken(w string) error {
+	if v.name != "" {
+		return nil
+	}
+	if _, is := verbNamed(Delegate, w); is {
+		return refuse("oc-delegate: %q is a verb, and a verb comes first; a task of that name goes after --", w)
+	}
+	if slices.Contains(reserved, w) {
+		return refuse("oc-delegate: %q is kept for a verb; a task of that name goes after --", w)
+	}
+	return nil
 }

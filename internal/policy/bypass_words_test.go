@@ -42,7 +42,7 @@ var wordBypasses = []bypass{
 	{"oc-delegate --dir '' x", "plain", "an empty value"},
 	{"oc-delegate --dir src --dir {outside} x", "plain", "the second one might win"},
 	{"oc-delegate --profile standard --profile full-trusted --write x", "plain", "the second one might win"},
-	{"oc-delegate review", "plain", "a verb, judged as such or not at all"},
+	{"oc-delegate --tier pro review", "plain", "a verb that does not come first"},
 	{"oc-delegate fix", "plain", "a verb of a later version"},
 	{"oc-delegate --digest fix x", "plain", "a verb of a later version behind a flag"},
 	{"oc-delegate", "plain", "no words"},

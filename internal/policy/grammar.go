@@ -9,7 +9,7 @@ type Known struct {
 	Value, Many bool
 }
 
-// Verbs lists the verbs of a command that the tables know; that of oc-delegate has no name.
+// Verbs lists the verbs of a command that the tables know; an ordinary delegation has no name.
 func Verbs(command string) (names []string) {
 	for _, v := range commands[command] {
 		names = append(names, v.name)

@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // The two commands, as they have to be called.
 const (
 	Delegate = "oc-delegate"
@@ -40,7 +42,7 @@ const (
 	closed            // only where the user's policy lets it through
 )
 
-// A verb is one of oc-job; oc-delegate itself has none.
+// A verb is a word that comes first. oc-delegate is called without one for an ordinary delegation.
 type verb struct {
 	name  string
 	act   act
@@ -50,18 +52,11 @@ type verb struct {
 
 var commonFlags = []flag{{name: "help", short: 'h'}, {name: "version"}}
 
-// callFlags are those of every delegation.
+// callFlags are those of an ordinary delegation, beside those that every delegation has.
 var callFlags = []flag{
 	{name: "prompt-file", value: true, use: reads},
 	{name: "file", short: 'f', value: true, many: true, use: reads},
-	{name: "dir", value: true, use: place},
 
-	{name: "tier", value: true},
-	{name: "model", short: 'm', value: true},
-	{name: "variant", value: true},
-	{name: "tier-flash", value: true},
-	{name: "tier-code", value: true},
-	{name: "tier-pro", value: true},
 	{name: "agent", value: true, use: refused, why: "it chooses an agent of the user's opencode configuration"},
 	{name: "title", value: true},
 	{name: "opencode", value: true, use: refused, why: "it names a program to run"},
@@ -77,6 +72,23 @@ var callFlags = []flag{
 	{name: "trust-project", use: refused, why: "it runs plugins that the repository brings"},
 
 	{name: "digest"},
+
+	{name: "continue", short: 'c'},
+	{name: "session", short: 's', value: true},
+	{name: "fork"},
+}
+
+var placeFlags = []flag{{name: "dir", value: true, use: place}}
+
+// everyFlags are those of every delegation.
+var everyFlags = []flag{
+	{name: "tier", value: true},
+	{name: "model", short: 'm', value: true},
+	{name: "variant", value: true},
+	{name: "tier-flash", value: true},
+	{name: "tier-code", value: true},
+	{name: "tier-pro", value: true},
+
 	{name: "digest-limit", value: true},
 	{name: "output", value: true},
 	{name: "out", value: true, use: written},
@@ -88,10 +100,6 @@ var callFlags = []flag{
 	{name: "grace", value: true},
 	{name: "max-cost", value: true},
 	{name: "max-tokens", value: true},
-
-	{name: "continue", short: 'c'},
-	{name: "session", short: 's', value: true},
-	{name: "fork"},
 
 	{name: "explain"},
 	{name: "print-command"},
@@ -117,10 +125,11 @@ var keptFlags = []flag{{name: "args-from-hook", use: refused, why: "it takes the
 // commands are all verbs of each command. The one without a name is the command itself.
 var commands = map[string][]verb{
 	Delegate: {
-		{act: begin, flags: [][]flag{commonFlags, callFlags, waitFlags}},
+		{act: begin, flags: [][]flag{commonFlags, callFlags, placeFlags, everyFlags, waitFlags}},
+		{name: "review", act: begin, flags: [][]flag{commonFlags, placeFlags, everyFlags, waitFlags, {{name: "base", value: true}, {name: "adversarial"}}}},
 	},
 	Jobber: {
-		{name: "start", act: begin, flags: [][]flag{commonFlags, callFlags, jobFlags, {{name: "reuse"}}}},
+		{name: "start", act: begin, flags: [][]flag{commonFlags, callFlags, placeFlags, everyFlags, jobFlags, {{name: "reuse"}}}},
 		{name: "list", act: look, flags: [][]flag{commonFlags,
 			{{name: "all"}, {name: "mine"}, {name: "state", value: true, many: true}, {name: "since", value: true}, {name: "limit", short: 'n', value: true}, {name: "json"}}}},
 		{name: "status", act: look, flags: [][]flag{commonFlags, keptFlags, {{name: "json"}}}},
@@ -143,8 +152,17 @@ var commands = map[string][]verb{
 	},
 }
 
-// reserved are words that cannot be a task of oc-delegate before --: they are or will be verbs, and have to be judged as such.
-var reserved = []string{"review", "fix", "help", "version"}
+// reserved are words that cannot be a task of oc-delegate before --, beside its verbs: they will be verbs, or are meant as such.
+var reserved = []string{"fix", "help", "version"}
+
+// verbNamed finds the verb of a command that is called so.
+func verbNamed(command, name string) (verb, bool) {
+	i := slices.IndexFunc(commands[command], func(v verb) bool { return v.name == name && name != "" })
+	if i < 0 {
+		return verb{}, false
+	}
+	return commands[command][i], true
+}
 
 func (v verb) long(name string) (flag, bool) {
 	for _, list := range v.flags {

@@ -50,6 +50,7 @@ type Inputs struct {
 	Tier         Value // --tier
 	DefaultModel Value // environment or configuration
 	DefaultTier  Value // environment or configuration
+	Fallback     Value // what holds when nobody has said anything; not set = flash
 	Remap        map[Name]Value
 	RemapVariant map[Name]string
 }
@@ -63,7 +64,7 @@ type Choice struct {
 	Why     string // what made it the choice: the model itself, or the value that selected the tier
 }
 
-// Resolve applies the precedence: model, tier, default model, default tier, and flash when nothing is said.
+// Resolve applies the precedence: model, tier, default model, default tier, and the fallback when nothing is said.
 // The error names the bad value and what would be right.
 func Resolve(in Inputs) (Choice, error) {
 	switch {
@@ -76,7 +77,7 @@ func Resolve(in Inputs) (Choice, error) {
 	case in.DefaultTier.Set():
 		return in.tier(in.DefaultTier)
 	}
-	return in.tier(Value{string(Flash), "built in"})
+	return in.tier(First(in.Fallback, Value{string(Flash), "built in"}))
 }
 
 // Table is what each tier resolves to, for explanations. A bad remap, which only a call that uses the tier meets, is shown

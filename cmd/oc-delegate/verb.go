@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"opencode-delegate/internal/call"
+)
+
+// A verb is a word that stands for a kind of task. It only reads.
+type verb struct {
+	name, summary, description, examples string
+	new                                  func() command
+}
+
+// verbs are all of them.
+var verbs = []verb{
+	{"review", "findings about a change", reviewDescription, reviewExamples, func() command { return &review{} }},
+}
+
+func verbOf(name string) (verb, bool) {
+	i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })
+	if i < 0 {
+		return verb{}, false
+	}
+	return verbs[i], true
+}
+
+// verbIn is the verb that the words begin with, and the words behind it. Without one the name is empty.
+func verbIn(args []string) (name string, words []string) {
+	if len(args) > 0 {
+		if v, ok := verbOf(args[0]); ok {
+			return v.name, args[1:]
+		}
+	}
+	return "", args
+}
+
+// newCommand is the empty grammar of a verb or, without a name, of an ordinary call.
+func newCommand(name string) command {
+	if v, ok := verbOf(name); ok {
+		return v.new()
+	}
+	return &grammar{}
+}
+
+// verbList are the verbs for the help of the program, a line each.
+func verbList() string {
+	var b strings.Builder
+	for _, v := range verbs {
+		fmt.Fprintf(&b, "  %-10s%s\n", v.name, v.summary)
+	}
+	return b.String()
+}
+
+// recipeFlags are the flags that every verb has.
+type recipeFlags struct {
+	call.ModelFlags
+	call.AnswerFlags
+	call.LimitFlags
+	call.LookFlags
+	ownFlags
+}
+
+// delegation is the ordinary call that a verb stands for. Its answer is a digest.
+func (f recipeFlags) delegation(r call.Recipe, words []string) call.Flags {
+	return call.Flags{
+		Task: words, ModelFlags: f.ModelFlags, AnswerFlags: f.AnswerFlags, LimitFlags: f.LimitFlags, LookFlags: f.LookFlags,
+		Digest: true, Recipe: r,
+	}
+}
+
+// foreign explains a flag of an ordinary call that a verb does not have.
+func foreign(name string, err error) error {
+	word, unknown := strings.CutPrefix(err.Error(), "unknown flag ")
+	p, perr := newParser(&grammar{}, "", io.Discard)
+	if name == "" || !unknown || perr != nil {
+		return err
+	}
+	word, _, _ = strings.Cut(word, ",") // what may follow is a guess at another flag
+	for _, f := range p.Model.Flags {
+		switch {
+		case word != "--"+f.Name && (f.Short == 0 || word != "-"+string(f.Short)):
+		case f.Group != nil && f.Group.Key == "grant":
+			return fmt.Errorf("%s only reads, and --%s would let it do more; leave the flag out", name, f.Name)
+		case f.Name == "digest":
+			return fmt.Errorf("%s answers with a digest anyway; leave --digest out", name)
+		default:
+			return fmt.Errorf("%s has no --%s; leave it out", name, f.Name)
+		}
+	}
+	return err
+}
