@@ -122,8 +122,12 @@ func Arguments(a *cli.App, command string) (text string, ok bool) {
 	return k.Text, true
 }
 
-// forgetSession removes what was kept of a session and not taken.
-func forgetSession(root, session string) error {
+// forget removes what was kept of a session and not taken.
+func (h *hook) forget(session string) error {
+	root, err := job.RootPath(h.Getenv, h.Home)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, command := range Kept {
 		if err := os.Remove(keptFile(filepath.Join(root, argumentsDir), session, command)); !errors.Is(err, os.ErrNotExist) {

@@ -46,17 +46,20 @@ func Hook(a *cli.App, event string) (exit int) {
 	}()
 	given, err := readGiven(a.Stdin)
 	about = func() bool { return given.guarded || h.in.AgentType == guardedAgent }
-	if err != nil {
-		return fail(err)
+	if err == nil {
+		h.in, err = given.input(event != "PreToolUse")
 	}
-	if h.in, err = given.input(event != "PreToolUse"); err != nil {
+	if err != nil {
+		if event == "UserPromptExpansion" { // what was kept before would be taken for this
+			err = oneLine(err, h.forget(h.Getenv("CLAUDE_CODE_SESSION_ID")))
+		}
 		return fail(err)
 	}
 	switch event {
 	case "SessionStart":
 		err = h.sessionStart()
 	case "SessionEnd":
-		err = h.sessionEnd()
+		err = h.forget(h.in.Session) // and nothing that runs
 	case "UserPromptSubmit":
 		err = h.prompted()
 	case "UserPromptExpansion":

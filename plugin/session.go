@@ -10,7 +10,6 @@ import (
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/fault"
-	"opencode-delegate/internal/job"
 	"opencode-delegate/internal/opencode"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/proc"
@@ -133,13 +132,4 @@ func (h *hook) missing() string {
 
 func (h *hook) environment() call.Environment {
 	return call.Environment{Getenv: h.Getenv, Home: h.Home, Cwd: h.Cwd}
-}
-
-// sessionEnd leaves all that runs alone.
-func (h *hook) sessionEnd() error {
-	root, err := job.RootPath(h.Getenv, h.Home)
-	if err != nil {
-		return err
-	}
-	return forgetSession(root, h.in.Session)
 }
