@@ -1,0 +1,357 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/lock"
+	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/redact"
+)
+
+// byKey are sessions in the order of their keys, the smallest first.
+func byKey(n int) (sessions []string) {
+	for i := range n {
+		sessions = append(sessions, fmt.Sprintf("00000000-0000-4000-8000-%012d", i))
+	}
+	slices.SortFunc(sessions, func(a, b string) int { return cmp.Compare(callerKey(a), callerKey(b)) })
+	return sessions
+}
+
+// again is the same state directory in another process.
+func again(t testing.TB, s *Store) *Store {
+	t.Helper()
+	other, err := OpenStore(s.root, redact.New(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
+func becomes(t testing.TB, s *Store, process proc.ID, sessions ...string) {
+	t.Helper()
+	for _, session := range sessions {
+		if err := s.Link(context.Background(), process, session); err != nil {
+			t.Fatalf("%s: %v", session, err)
+		}
+	}
+}
+
+// gone is a process that is not there.
+func gone(start uint64) proc.ID { return proc.ID{PID: 1 << 30, Start: start, Boot: proc.Boot()} }
+
+// one reports whether callers are one for a store and for a new one.
+func one(t testing.TB, s *Store, callers ...string) bool {
+	t.Helper()
+	new := again(t, s)
+	same := s.SameCaller(callers[0], callers[1])
+	for _, c := range callers[1:] {
+		if s.SameCaller(callers[0], c) != same || new.SameCaller(c, callers[0]) != same {
+			t.Errorf("%v: some are one and some are not", callers)
+		}
+	}
+	return same
+}
+
+func TestSessionsOfAProcessAreOneCaller(t *testing.T) {
+	s := open(t)
+	a, b, c := "session-a", "session-b", "session-c"
+	becomes(t, s, proc.Self(), a)
+	if one(t, s, a, b) || s.CallerOf(a) != a || s.CallerOf(call.Shell) != call.Shell {
+		t.Errorf("linked before there is a second one: %q", s.CallerOf(a))
+	}
+	becomes(t, s, proc.Self(), b)
+	if !one(t, s, a, b) || one(t, s, a, c) || one(t, s, b, call.Shell) {
+		t.Errorf("%q, %q, %q", s.CallerOf(a), s.CallerOf(b), s.CallerOf(c))
+	}
+	dir := filepath.Join(s.root, callersDir)
+	before := snapshot(t, dir)
+	becomes(t, s, proc.Self(), b) // after /compact
+	same(t, before, snapshot(t, dir))
+	becomes(t, s, proc.Self(), c, a, c)
+	if !one(t, s, a, b, c) {
+		t.Errorf("%q, %q, %q", s.CallerOf(a), s.CallerOf(b), s.CallerOf(c))
+	}
+	delete(before, ".")
+	if len(before) != 3 { // a presence, a link, the lock
+		t.Errorf("%d files: %v", len(before), slices.Sorted(maps.Keys(before)))
+	}
+	for name, is := range before {
+		if !strings.HasPrefix(is, "-rw-------") && runtime.GOOS != "windows" {
+			t.Errorf("%s is %.20q", name, is)
+		}
+	}
+}
+
+// Whatever the order of their keys, and of the links: no chain of links comes back to where it began, and no session is left out.
+func TestLinkedGroupsBecomeOne(t *testing.T) {
+	sessions := byKey(6)
+	for seed := range uint64(24) {
+		order := slices.Clone(sessions)
+		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		s := open(t)
+		becomes(t, s, gone(1), order[0], order[1])
+		becomes(t, s, gone(2), order[2], order[3])
+		if one(t, s, order[0], order[2]) || one(t, s, order[1], order[4]) {
+			t.Errorf("%v: one too early", order)
+		}
+		becomes(t, s, proc.Self(), order[4], order[1], order[3])
+		if !one(t, s, order[:5]...) || one(t, s, order[0], order[5]) {
+			t.Errorf("%v: %q is left out", order, order[:5])
+		}
+	}
+}
+
+// A hundred sessions and as many processes, each of which goes on in a session of an earlier one: no chain is longer than is followed.
+func TestManyLinkedSessions(t *testing.T) {
+	s := open(t)
+	var all []string
+	for i := range 100 {
+		fresh, earlier := fmt.Sprint("fresh-", i), fmt.Sprint("fresh-", i*7%max(i, 1))
+		becomes(t, s, gone(uint64(i+1)), fresh, earlier)
+		all = append(all, fresh)
+	}
+	if !one(t, s, all...) {
+		t.Error("not one")
+	}
+}
+
+func TestWhoCannotBeLinked(t *testing.T) {
+	s := open(t)
+	becomes(t, s, proc.Self(), "a")
+	before := snapshot(t, s.root)
+	for _, session := range []string{"", call.Shell, strings.Repeat("x", 129), "a\nb", "a\x00", "\xff"} {
+		if err := s.Link(t.Context(), proc.Self(), session); kindOf(err) != fault.Usage {
+			t.Errorf("session %q: %v", session, err)
+		}
+	}
+	for _, process := range []proc.ID{{}, {PID: 1}, {Start: 5}, {PID: -1, Start: 5}} {
+		if err := s.Link(t.Context(), process, "b"); kindOf(err) != fault.Usage {
+			t.Errorf("process %+v: %v", process, err)
+		}
+	}
+	same(t, before, snapshot(t, s.root))
+}
+
+// Pid and start time of a process come again after the machine was restarted.
+func TestAPresenceOfAnotherBootIsNobodys(t *testing.T) {
+	s := open(t)
+	then := proc.Self()
+	then.Boot = "00000000-0000-4000-8000-000000000001"
+	becomes(t, s, then, "a")
+	becomes(t, s, proc.Self(), "b")
+	if one(t, s, "a", "b") {
+		t.Error("linked over a restart")
+	}
+	later := proc.Self()
+	later.Start++
+	becomes(t, s, later, "c")
+	if one(t, s, "b", "c") {
+		t.Error("linked over another process")
+	}
+}
+
+// What is no link that we have made is none, and hangs nobody; a file in its place is replaced when there is one to make.
+func TestDamagedLinks(t *testing.T) {
+	k := byKey(3) // k[1] and k[2] can be linked to k[0]
+	text := func(v any) string { data, _ := json.Marshal(v); return string(data) }
+	for name, content := range map[string]string{
+		"empty":             "",
+		"garbage":           "{{{",
+		"of another kind":   `["` + k[2] + `"]`,
+		"huge":              text(link{k[2], k[0]}) + strings.Repeat(" ", callerFile),
+		"another session's": text(link{k[1], k[0]}),
+		"to nobody":         text(link{k[2], ""}),
+		"to itself":         text(link{k[2], k[2]}),
+		"to the shell":      text(link{k[2], call.Shell}),
+		"to two lines":      text(link{k[2], "a\nb"}),
+		"to a long name":    text(link{k[2], strings.Repeat("x", 129)}),
+	} {
+		s := open(t)
+		becomes(t, s, gone(1), k[2])
+		path := filepath.Join(s.root, callersDir, callerKey(k[2]))
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s = again(t, s); s.CallerOf(k[2]) != k[2] || one(t, s, k[0], k[2]) || one(t, s, k[1], k[2]) {
+			t.Errorf("%s: %q", name, s.CallerOf(k[2]))
+		}
+		if becomes(t, s, gone(1), k[0]); !one(t, s, k[0], k[2]) {
+			t.Errorf("%s: it cannot be mended", name)
+		}
+	}
+}
+
+func TestWhatIsNoFileIsNoLink(t *testing.T) {
+	k := byKey(2)
+	valid, _ := json.Marshal(link{k[1], k[0]})
+	aside := filepath.Join(t.TempDir(), "aside")
+	if err := os.WriteFile(aside, valid, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, place := range map[string]func(path string) error{
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"symlink":   func(path string) error { return os.Symlink(aside, path) },
+		"dangling":  func(path string) error { return os.Symlink(aside+"-not", path) },
+	} {
+		for _, what := range []string{callerKey(k[1]), presenceOf(proc.Self())} {
+			s := open(t)
+			becomes(t, s, gone(1), k[1])
+			if err := place(filepath.Join(s.root, callersDir, what)); err != nil {
+				if runtime.GOOS == "windows" {
+					continue // a user needs a privilege for links there
+				}
+				t.Fatal(err)
+			}
+			if s = again(t, s); one(t, s, k[0], k[1]) {
+				t.Errorf("%s: linked", name)
+			}
+			if s.Link(t.Context(), gone(1), k[0]) == nil == (what == callerKey(k[1])) {
+				t.Errorf("%s in place of %s: replaced, or something else refused", name, what)
+			}
+			if s.Link(t.Context(), proc.Self(), k[0]) == nil == (what != callerKey(k[1])) {
+				t.Errorf("%s in place of %s: a presence was replaced, or refused", name, what)
+			}
+		}
+	}
+	if data, err := os.ReadFile(aside); err != nil || string(data) != string(valid) {
+		t.Errorf("what a link leads to is %q, %v", data, err)
+	}
+}
+
+// Links that somebody has written by hand, in a circle or longer than any of ours, end somewhere.
+func TestLinksWrittenByHand(t *testing.T) {
+	s := open(t)
+	k := byKey(2 * linkHops)
+	becomes(t, s, gone(1), "x")
+	write := func(from, to string) {
+		t.Helper()
+		if err := s.writeCaller(callerKey(from), link{from, to}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(k[0], k[2])
+	write(k[2], k[1])
+	write(k[1], k[0])
+	s = again(t, s)
+	if s.CallerOf(k[0]) != k[0] || s.CallerOf(k[2]) != k[0] {
+		t.Errorf("a circle: %q, %q", s.CallerOf(k[0]), s.CallerOf(k[2]))
+	}
+	for i := 1; i < len(k); i++ {
+		write(k[i], k[i-1])
+	}
+	if s = again(t, s); s.CallerOf(k[linkHops-1]) != k[0] || s.CallerOf(k[len(k)-1]) != k[len(k)-1] {
+		t.Errorf("a long chain: %q, %q", s.CallerOf(k[linkHops-1]), s.CallerOf(k[len(k)-1]))
+	}
+}
+
+func TestCallersThatAreNoDirectoryOfOurs(t *testing.T) {
+	s := open(t)
+	becomes(t, s, proc.Self(), "a", "b")
+	moved := filepath.Join(t.TempDir(), "callers")
+	dir := filepath.Join(s.root, callersDir)
+	if err := os.Rename(dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(moved, dir); err != nil {
+		if runtime.GOOS == "windows" {
+			return
+		}
+		t.Fatal(err)
+	}
+	before := snapshot(t, moved)
+	if s = again(t, s); one(t, s, "a", "b") {
+		t.Error("a link is followed")
+	}
+	if err := s.Link(t.Context(), proc.Self(), "c"); kindOf(err) != fault.Usage {
+		t.Errorf("%v", err)
+	}
+	same(t, before, snapshot(t, moved))
+}
+
+// A process that watches for hours hears of links that others make.
+func TestNewLinksAreHeardOf(t *testing.T) {
+	s, other := open(t), (*Store)(nil)
+	other = again(t, s)
+	becomes(t, s, proc.Self(), "a")
+	if other.SameCaller("a", "b") {
+		t.Error("one")
+	}
+	becomes(t, s, proc.Self(), "b")
+	for deadline := time.Now().Add(5 * time.Second); !other.SameCaller("a", "b"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("never heard of")
+		}
+	}
+}
+
+func TestLinksOfManyAtOnce(t *testing.T) {
+	s := open(t)
+	var all sync.WaitGroup
+	var sessions []string
+	for i := range 20 {
+		session := fmt.Sprint("session-", i)
+		sessions = append(sessions, session)
+		all.Go(func() {
+			other := s
+			if i%2 == 0 {
+				other = again(t, s)
+			}
+			for range 3 {
+				if err := other.Link(context.Background(), proc.Self(), session); err != nil {
+					t.Error(err)
+				}
+				other.CallerOf(session)
+			}
+		})
+	}
+	all.Wait()
+	if s = again(t, s); !one(t, s, sessions...) {
+		t.Error("not one")
+	}
+}
+
+func TestLinkOfAStoppedProcess(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	becomes(t, s, proc.Self(), "a")
+	l, err := lock.Try(filepath.Join(s.root, callersLock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	becomes(t, s, proc.Self(), "a") // for which no lock is needed
+	if err := s.Link(t.Context(), proc.Self(), "b"); kindOf(err) != fault.RunFailed {
+		t.Errorf("%v", err)
+	}
+	if v, err := s.Survey(t.Context(), time.Now()); err != nil || !slices.Equal(v.Locks, []string{filepath.Join(s.root, callersLock)}) {
+		t.Errorf("%v, %v", v.Locks, err)
+	}
+}
+
+// A process that died between the link and its presence has linked all that the next one does not know of.
+func TestLinkThatWasCutOff(t *testing.T) {
+	s := open(t)
+	becomes(t, s, proc.Self(), "a")
+	if err := s.unite("a", "b"); err != nil { // and then it died
+		t.Fatal(err)
+	}
+	becomes(t, s, proc.Self(), "c")
+	if !one(t, s, "a", "b", "c") {
+		t.Errorf("%q, %q, %q", s.CallerOf("a"), s.CallerOf("b"), s.CallerOf("c"))
+	}
+}
