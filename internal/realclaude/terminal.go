@@ -129,7 +129,7 @@ func (t *Terminal) Exit() int {
 	t.Type("/exit")
 	t.Enter()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if code, dead := t.dead(); dead {
+		if code, dead := t.dead(); dead && code != "" { // tmux knows of the end a moment before it knows the code
 			n, err := strconv.Atoi(code)
 			if err != nil {
 				t.p.T.Fatalf("Claude Code %s ended with %q", t.p.Claude.Version, code)
