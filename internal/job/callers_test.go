@@ -57,10 +57,10 @@ func gone(start uint64) proc.ID { return proc.ID{PID: 1 << 30, Start: start, Boo
 // one reports whether callers are one for a store and for a new one.
 func one(t testing.TB, s *Store, callers ...string) bool {
 	t.Helper()
-	new := again(t, s)
+	fresh := again(t, s)
 	same := s.SameCaller(callers[0], callers[1])
 	for _, c := range callers[1:] {
-		if s.SameCaller(callers[0], c) != same || new.SameCaller(c, callers[0]) != same {
+		if s.SameCaller(callers[0], c) != same || fresh.SameCaller(c, callers[0]) != same {
 			t.Errorf("%v: some are one and some are not", callers)
 		}
 	}
