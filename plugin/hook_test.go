@@ -212,6 +212,18 @@ func TestAMistakeOfOursFailsLikeAnyOther(t *testing.T) {
 	}
 }
 
+func TestInTime(t *testing.T) {
+	if err := inTime(20*time.Millisecond, func() error { select {} }); err == nil {
+		t.Error("what never ends has no error")
+	}
+	if err := inTime(time.Minute, func() error { panic("x") }); err == nil {
+		t.Error("a panic is no error")
+	}
+	if err := inTime(time.Minute, func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzInput(f *testing.F) {
 	files, err := filepath.Glob("testdata/hooks/*/*.json")
 	if err != nil || len(files) == 0 {

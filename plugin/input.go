@@ -83,9 +83,10 @@ func marked(data []byte) bool {
 }
 
 // input decodes what came. Names are compared exactly and none may stand twice, so that nobody can add a second command under a name that
-// only we take for the first. Lenient takes half a surrogate pair for a replacement character: a person may have pasted one.
-func (g given) input(lenient bool) (in input, err error) {
-	if err := json.Unmarshal(g.data, &in, jsontext.AllowInvalidUTF8(lenient)); err != nil {
+// only we take for the first. Half a surrogate pair is a replacement character: a person may have pasted one. What a tool is given is decoded
+// more strictly, where it matters.
+func (g given) input() (in input, err error) {
+	if err := json.Unmarshal(g.data, &in, jsontext.AllowInvalidUTF8(true)); err != nil {
 		return input{}, errors.New("what the host gave is not the JSON object that it gives a hook")
 	}
 	return in, nil

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/plain"
@@ -41,13 +42,13 @@ func Hook(a *cli.App, event string) (exit int) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			exit = fail(fmt.Errorf("a mistake of this program: %v", r))
+			exit = fail(mistake(r))
 		}
 	}()
 	given, err := readGiven(a.Stdin)
 	about = func() bool { return given.guarded || h.in.AgentType == guardedAgent }
 	if err == nil {
-		h.in, err = given.input(event != "PreToolUse")
+		h.in, err = given.input()
 	}
 	if err != nil {
 		if event == "UserPromptExpansion" { // what was kept before would be taken for this
@@ -65,7 +66,7 @@ func Hook(a *cli.App, event string) (exit int) {
 	case "UserPromptExpansion":
 		err = h.expanded()
 	case "PreToolUse":
-		err = h.beforeTool()
+		err = inTime(toolTime, h.beforeTool)
 	case "Watch":
 		ctx, done := cli.Ending()
 		defer done()
@@ -81,6 +82,31 @@ func Hook(a *cli.App, event string) (exit int) {
 		return fail(err)
 	}
 	return 0
+}
+
+func mistake(r any) error { return fmt.Errorf("a mistake of this program: %v", r) }
+
+// toolTime is how long the judgement of a tool call may take. The host lets through what a hook has not judged in its time (measured), and a
+// path can lie on a file system that does not answer.
+const toolTime = 10 * time.Second
+
+// inTime does something that may never end.
+func inTime(limit time.Duration, do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				done <- mistake(r)
+			}
+		}()
+		done <- do()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("no answer within %v", limit)
+	}
 }
 
 // An answer is what the host is told on stdout.

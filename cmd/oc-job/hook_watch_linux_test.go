@@ -223,3 +223,25 @@ func cpuOf(t *testing.T, pid int) time.Duration {
 	}
 	return time.Duration(total)
 }
+
+// TestWhoIsClaudeCode: who started the session in which a hook runs, also where an outer Claude Code has left its pid in the environment; and
+// whose pid is there, where a hook has no session of its own.
+func TestWhoIsClaudeCode(t *testing.T) {
+	t.Parallel()
+	p := fakePlace(t)
+	h := p.newHost()
+	presence := func(process int) bool {
+		found, err := filepath.Glob(filepath.Join(p.Root, fmt.Sprintf("state/callers/p-%d-*", process)))
+		return err == nil && len(found) == 1
+	}
+	h.hook("SessionStart", "inner", fmt.Sprintf("CLAUDE_PID=%d", os.Getpid())).end(10*time.Second, 0)
+	if host := h.cmd.Process.Pid; !presence(host) || presence(os.Getpid()) {
+		t.Errorf("not %d calls as the session", host)
+	}
+	cmd := p.command("hook", "SessionStart")
+	cmd.Env = append(cmd.Env, fmt.Sprintf("CLAUDE_PID=%d", os.Getpid()))
+	cmd.Stdin = strings.NewReader(`{"session_id":"own","source":"startup"}`)
+	if out, err := cmd.CombinedOutput(); err != nil || !presence(os.Getpid()) {
+		t.Errorf("not %d calls as the session: %v %s", os.Getpid(), err, out)
+	}
+}
