@@ -143,6 +143,20 @@ func (m *machine) only() string {
 	return list[0].ID
 }
 
+// ended is a job that a person has started at a shell and that has ended well.
+func (m *machine) ended(task string) string {
+	m.t.Helper()
+	out, exit := m.job("start", task)
+	id := strings.TrimSpace(out)
+	if exit != 0 {
+		m.t.Fatalf("exit %d", exit)
+	}
+	if out, exit := m.job("wait", "--timeout", "90s", id); exit != 0 {
+		m.t.Fatalf("exit %d, %s", exit, out)
+	}
+	return id
+}
+
 // until waits for a condition.
 func (m *machine) until(what string, limit time.Duration, done func() bool) {
 	m.t.Helper()

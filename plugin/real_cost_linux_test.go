@@ -40,7 +40,7 @@ func TestRealContextCost(t *testing.T) {
 			"read by command":  "/opencode:result",
 		} {
 			if name == "read by command" {
-				script += " " + m.big(task)
+				script += " " + m.ended(task)
 			}
 			a := m.Headless(context.Background(), script)
 			var last testanthropic.Request
@@ -56,18 +56,4 @@ func TestRealContextCost(t *testing.T) {
 			}
 		}
 	})
-}
-
-// big is a job that was asked for no digest and has said a megabyte.
-func (m *machine) big(task string) string {
-	m.t.Helper()
-	out, exit := m.job("start", task)
-	id := strings.TrimSpace(out)
-	if exit != 0 {
-		m.t.Fatalf("exit %d", exit)
-	}
-	if out, exit := m.job("wait", "--timeout", "90s", id); exit != 0 {
-		m.t.Fatalf("exit %d, %s", exit, out)
-	}
-	return id
 }
