@@ -16,7 +16,7 @@ var layers = [][]string{
 	{"internal/redact"},
 	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/lock", "internal/permission", "internal/proc", "internal/sandbox", "internal/tiers"},
 	{"internal/record", "internal/repocode"},
-	{"internal/opencode", "internal/planted", "internal/tree"},
+	{"internal/gitdiff", "internal/opencode", "internal/planted", "internal/tree"},
 	{"internal/delegate"},
 	{"internal/call", "internal/journal", "internal/policy"},
 	{"internal/job"},

@@ -142,3 +142,10 @@ func action(allow bool) string {
 	}
 	return "deny"
 }
+
+// Secret reports whether the read tool may not read a file of this name, since such files usually hold secrets: *.env and *.env.*,
+// but for *.env.example.
+func Secret(name string) bool {
+	name = strings.ToLower(name)
+	return (strings.HasSuffix(name, ".env") || strings.Contains(name, ".env.")) && !strings.HasSuffix(name, ".env.example")
+}

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"opencode-delegate/internal/permission"
 )
 
 // longestPath is what a kernel takes at most.
@@ -137,15 +139,10 @@ func (j *judgement) mayRead(what, path string) error {
 	if err != nil {
 		return err
 	}
-	if name := strings.ToLower(filepath.Base(real)); secret(name) {
+	if permission.Secret(filepath.Base(real)) {
 		return refuse("%s %.80q: a file of that name holds secrets", what, path)
 	}
 	return nil
-}
-
-// secret is the rule of the profiles for the read tool: *.env and *.env.*, but for *.env.example.
-func secret(name string) bool {
-	return (strings.HasSuffix(name, ".env") || strings.Contains(name, ".env.")) && !strings.HasSuffix(name, ".env.example")
 }
 
 // steering are names below which a file makes programs run, or decides what an agent may do.

@@ -1,0 +1,3 @@
+package gitdiff
+
+const nonblock = 0

@@ -1,0 +1,85 @@
+package gitdiff
+
+import (
+	"cmp"
+	"slices"
+)
+
+// namedLimit bounds each list of files that are only named.
+const namedLimit = 200
+
+// A selection keeps the smallest differences whose texts fit together into a limit, whatever comes and in whatever order. It never holds more
+// than that and one text.
+type selection struct {
+	limit, size int
+	shown       []sized
+	left        []sized // sorted, the smallest first
+	named       []File
+	more        Rest
+	seen        int
+}
+
+// A sized file knows how much room its text takes and when it came.
+type sized struct {
+	File
+	size  int64 // characters
+	order int
+}
+
+func newSelection(limit int) *selection { return &selection{limit: limit} }
+
+// name adds a file of which no text is to be shown.
+func (s *selection) name(path, why string) {
+	if len(s.named) >= namedLimit {
+		s.more.Files++
+		return
+	}
+	s.named = append(s.named, File{Path: path, Why: why})
+}
+
+// add takes a file with its text, of which size is the whole length; of one that is longer than the limit the text may be missing.
+func (s *selection) add(f File, size int64) {
+	s.seen++
+	n := sized{f, size, s.seen}
+	if size > int64(s.limit) {
+		s.leave(n)
+		return
+	}
+	at, _ := slices.BinarySearchFunc(s.shown, n, bySize)
+	s.shown = slices.Insert(s.shown, at, n)
+	for s.size += int(size); s.size > s.limit; {
+		last := s.shown[len(s.shown)-1]
+		s.shown = s.shown[:len(s.shown)-1]
+		s.size -= int(last.size)
+		s.leave(last)
+	}
+}
+
+func bySize(a, b sized) int {
+	return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.order, b.order))
+}
+
+// leave names a file for which there is no room. Of too many the biggest are only counted.
+func (s *selection) leave(n sized) {
+	n.Text = ""
+	at, _ := slices.BinarySearchFunc(s.left, n, bySize)
+	s.left = slices.Insert(s.left, at, n)
+	if len(s.left) > namedLimit {
+		last := s.left[namedLimit]
+		s.left = s.left[:namedLimit]
+		s.more.Files++
+		s.more.Lines += last.Added + last.Deleted
+	}
+}
+
+// change is what was selected, the texts in the order in which they came.
+func (s *selection) change() Change {
+	slices.SortFunc(s.shown, func(a, b sized) int { return cmp.Compare(a.order, b.order) })
+	files := func(list []sized) (fs []File) {
+		for _, n := range list {
+			fs = append(fs, n.File)
+		}
+		return fs
+	}
+	return Change{Shown: files(s.shown), Left: files(s.left), Named: s.named, More: s.more}
+}
