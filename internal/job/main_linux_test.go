@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -102,6 +103,16 @@ var roles = map[string]func(){
 		time.Sleep(time.Minute)
 		l.Release()
 	},
+	// link calls as one session after the other, and last as one that others call as too.
+	"link": func() {
+		s := roleStore()
+		var err error
+		for n := range linkedSessions {
+			err = errors.Join(err, s.Link(context.Background(), proc.Self(), fmt.Sprint(os.Getenv("JOB_TEST_SESSION"), "-", n)))
+		}
+		fmt.Println(errors.Join(err, s.Link(context.Background(), proc.Self(), "common")))
+		time.Sleep(time.Minute)
+	},
 	// supervise has a job that runs, in a process of its own.
 	"supervise": func() {
 		s := roleStore()
@@ -122,6 +133,9 @@ var roles = map[string]func(){
 		time.Sleep(time.Minute)
 	},
 }
+
+// linkedSessions is how many sessions of its own a process of the role link has.
+const linkedSessions = 4
 
 func roleStore() *Store {
 	s, err := OpenStore(os.Getenv("JOB_TEST_STATE"), redact.New(nil))
