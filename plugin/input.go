@@ -22,7 +22,8 @@ type input struct {
 
 	Source string `json:"source"` // SessionStart: startup, resume, clear, compact
 
-	Prompt string `json:"prompt"` // UserPromptSubmit
+	Prompt string `json:"prompt"`    // UserPromptSubmit
+	Turn   string `json:"prompt_id"` // what begins with a prompt and ends with Stop
 
 	Command string `json:"command_name"` // UserPromptExpansion: opencode:status
 	Args    string `json:"command_args"` // what was typed behind it

@@ -30,7 +30,7 @@ func (h *hook) prompted() error {
 		return oneLine(err, tell(""))
 	}
 	// Should Claude Code have changed the session without a word, jobs of both are one caller's from here on.
-	lerr := h.link()
+	lerr := oneLine(h.link(), h.begins(store))
 	if wake {
 		for _, id := range idsIn(h.in.Prompt) {
 			store.Heard(h.in.Session, id)

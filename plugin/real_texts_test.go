@@ -82,7 +82,7 @@ func TestRealHooksAreCalled(t *testing.T) {
 			t.Errorf("before a tool call: %q, want %q", tools, want)
 		}
 		slices.Sort(events)
-		want := []string{"PreToolUse", "SessionEnd", "SessionStart", "UserPromptExpansion", "UserPromptSubmit", "Watch SessionStart", "Watch UserPromptSubmit"}
+		want := []string{"PreToolUse", "SessionEnd", "SessionStart", "UserPromptExpansion", "UserPromptSubmit", "Watch SessionStart", "Watch Stop"}
 		if got := slices.Compact(events); !slices.Equal(got, want) {
 			t.Errorf("called: %q, want %q", got, want)
 		}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,25 +23,29 @@ const (
 	watchEvery = time.Second
 	// watchTime is how long one stays, so that none is left for ever whatever happens.
 	watchTime = 12 * time.Hour
+	// handover is how long one waits for another that is about to step aside.
+	handover = 3 * watchEvery
 	// settled is how old an end is that wakes: whoever waits for a job in the foreground hears of it at once, and then nobody is woken.
 	settled = 1500 * time.Millisecond
 	// watchMemory is a watcher's share of the machine.
 	watchMemory = 16 << 20
 )
 
-// A watcher waits beside one process of Claude Code for ends of jobs that its conductor does not know.
+// A watcher waits beside one process of Claude Code, while that is idle, for ends of jobs that its conductor does not know.
 type watcher struct {
 	*hook
 	store   *job.Store
 	process proc.ID
 	parent  int
-	woken   string // path: the ids of jobs for which it has been woken
+	name    string // path: what begins the names of its files
+	turn    string // the turn after which it watches
 }
 
 // watch stays until there is something to wake Claude Code for: then it has said what on stderr, and woken is true. Where there is no
-// person whom a wake would reach, where another one watches, and when Claude Code has gone, it ends without a word.
+// person whom a wake would reach, where another one watches, and when Claude Code has gone, it ends without a word; and when a prompt begins a
+// turn. Within a turn a wake reaches the model, but no prompt comes of it that would tell that it has (measured), so that it would be told twice.
 //
-// One wake ends it. The prompt that a wake makes starts the next one.
+// The end of a turn starts one, also of the turn that a wake has begun.
 func (h *hook) watch() (woken bool, err error) {
 	if h.Getenv("CLAUDE_CODE_ENTRYPOINT") != "cli" { // `claude -p` would wait for it before its first request, for ever (measured)
 		return false, nil
@@ -58,8 +63,13 @@ func (h *hook) watch() (woken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	name := filepath.Join(dir, watchName(w.process))
-	one, err := lock.Try(name + ".lock")
+	w.name = filepath.Join(dir, watchName(w.process))
+	if w.turn = h.in.Turn; w.turn == "" { // of the beginning of a session nobody says after which turn it is
+		w.turn = w.begun()
+	}
+	ctx, cancel := context.WithTimeout(h.ctx, handover)
+	defer cancel()
+	one, err := lock.Take(ctx, w.name+".lock")
 	if errors.Is(err, lock.ErrHeld) {
 		return false, nil
 	}
@@ -67,7 +77,6 @@ func (h *hook) watch() (woken bool, err error) {
 		return false, err
 	}
 	defer one.Release()
-	w.woken = name + ".woken"
 	sweepWatches(dir, w.process)
 	h.in.Prompt, h.in.ToolInput = "", nil
 	debug.SetGCPercent(20)
@@ -88,7 +97,7 @@ func (w *watcher) wait() (bool, error) {
 			return false, nil
 		case <-tick.C:
 		}
-		if !w.process.Lives() || os.Getppid() != w.parent {
+		if !w.process.Lives() || os.Getppid() != w.parent || w.begun() != w.turn {
 			return false, nil
 		}
 		woken, err := w.look()
@@ -129,7 +138,7 @@ func (w *watcher) look() (bool, error) {
 		return false, nil
 	}
 	// It is noted first: what cannot be noted would wake again and again.
-	if err := atomicfile.WriteFast(w.woken, []byte(strings.Join(keep, "\n")+"\n"), 0o600); err != nil {
+	if err := atomicfile.WriteFast(w.name+".woken", []byte(strings.Join(keep, "\n")+"\n"), 0o600); err != nil {
 		return false, err
 	}
 	text := w.neutral(notice(fresh[:min(len(fresh), named)], max(0, len(fresh)-named)), answerLimit)
@@ -139,11 +148,40 @@ func (w *watcher) look() (bool, error) {
 	return true, nil
 }
 
+// begun is the turn that the last prompt has begun; empty before the first.
+func (w *watcher) begun() string {
+	data, err := record.Read(w.name+".turn", turnLimit)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// turnLimit bounds the name of a turn, in bytes.
+const turnLimit = 128
+
+// begins notes that a prompt has begun a turn: whoever watches steps aside.
+func (h *hook) begins(store *job.Store) error {
+	process, ok := h.claude()
+	if !ok {
+		return nil
+	}
+	turn := h.in.Turn
+	if turn == "" || len(turn) > turnLimit { // one that is like no other
+		turn = h.Now().UTC().Format(time.RFC3339Nano)
+	}
+	dir, err := store.CallersDir()
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFast(filepath.Join(dir, watchName(process)+".turn"), []byte(turn), 0o600)
+}
+
 // wokenLimit bounds the file of ids in bytes: some ten thousand.
 const wokenLimit = 256 << 10
 
 func (w *watcher) wokenFor() ([]string, error) {
-	data, err := record.Read(w.woken, wokenLimit)
+	data, err := record.Read(w.name+".woken", wokenLimit)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

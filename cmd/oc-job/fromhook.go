@@ -24,8 +24,9 @@ func (k kept) fromHook() bool { return k.ArgsFromHook }
 var errAlone = errors.New("--args-from-hook stands alone behind the verb; leave the other words out")
 
 const (
-	// shownLimit is the number of code points of what stands in the context of the conversation after a command.
-	shownLimit = 8000
+	// shownLimit is the number of code points of what stands in the context of the conversation after a command: with the command itself and
+	// what started the job it stays below what a delegation may cost.
+	shownLimit = 6000
 	// saidLimit is that of what is said beside the answer, and verdictLimit that of the line before it.
 	saidLimit    = 1500
 	verdictLimit = 400

@@ -55,9 +55,15 @@ type hookRun struct {
 // hook starts a hook for a session. env is set for it alone.
 func (h *host) hook(event, session string, env ...string) *hookRun {
 	h.T.Helper()
+	return h.hookIn(event, session, "", env...)
+}
+
+// hookIn is hook in a turn of the session.
+func (h *host) hookIn(event, session, turn string, env ...string) *hookRun {
+	h.T.Helper()
 	h.runs++
 	r := &hookRun{h, filepath.Join(h.Root, fmt.Sprintf("run%d-%d", h.cmd.Process.Pid, h.runs))}
-	h.Write(filepath.Base(r.name)+".in", fmt.Sprintf(`{"session_id":%q,"hook_event_name":"SessionStart","source":"startup","prompt":"x"}`, session))
+	h.Write(filepath.Base(r.name)+".in", fmt.Sprintf(`{"session_id":%q,"prompt_id":%q,"hook_event_name":"SessionStart","source":"startup","prompt":"x"}`, session, turn))
 	// setsid execs where it leads no group: the shell that it runs is then the leader, and this process its parent.
 	line := fmt.Sprintf(`exec setsid sh -c '%s oc-job hook %s <%[3]s.in >%[3]s.out 2>%[3]s.err; echo $? >%[3]s.tmp; mv %[3]s.tmp %[3]s.exit' </dev/null`, strings.Join(env, " "), event, r.name)
 	if _, err := io.WriteString(h.in, line+"\n"); err != nil {

@@ -85,6 +85,36 @@ func staying(all []*hookRun) (n int) {
 	return n
 }
 
+// TestWatchStepsAside: within a turn nobody is woken. The watcher of the turn before ends without a word, the one that the end of the turn starts
+// takes its place even if that has not gone yet, and one that comes late, when the next turn has begun already, does not stay.
+func TestWatchStepsAside(t *testing.T) {
+	t.Parallel()
+	p := fakePlace(t)
+	h := p.newHost()
+	h.hook("SessionStart", "s1").end(10*time.Second, 0)
+	first := h.hook("Watch", "s1")
+	first.stays(1500 * time.Millisecond)
+	h.hookIn("UserPromptSubmit", "s1", "turn1").end(10*time.Second, 0)
+	second := h.hookIn("Watch", "s1", "turn1") // a short turn: it has ended already
+	if said := first.end(5*time.Second, 0); said != "" {
+		t.Errorf("said %q", said)
+	}
+	second.stays(4 * time.Second)
+	h.hookIn("UserPromptSubmit", "s1", "turn2").end(10*time.Second, 0)
+	second.end(5*time.Second, 0)
+	id := p.in("s1").begin("x")
+	p.ended()
+	late := h.hookIn("Watch", "s1", "turn1")
+	if said := late.end(5*time.Second, 0); said != "" {
+		t.Errorf("woken within a turn: %q", said)
+	}
+	if said := h.hookIn("Watch", "s1", "turn2").end(10*time.Second, 2); !strings.Contains(said, id) {
+		t.Errorf("said %q", said)
+	}
+	h.kill()
+	p.gone(2 * time.Second)
+}
+
 // TestWatchFollowsItsSession: after /clear the ends of the new session's jobs wake, and of the old one's; another session's do not.
 func TestWatchFollowsItsSession(t *testing.T) {
 	t.Parallel()
