@@ -5,6 +5,8 @@ import (
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
+	"opencode-delegate/internal/gitdiff"
+	"opencode-delegate/internal/recipe"
 	"opencode-delegate/internal/tiers"
 )
 
@@ -35,15 +37,28 @@ func (r *review) flags() call.Flags {
 	return f
 }
 
-func (r *review) needs(call.Call) string { return "" }
+func (r *review) needs(call.Call) string {
+	if r.Base.Set && r.Base.Text == "" {
+		return "flag --base: empty; give a branch, a tag or a commit id, or leave the flag out"
+	}
+	return ""
+}
 
 func (r *review) task(ctx context.Context, a *cli.App, c call.Call) (task, error) {
-	focus := ""
-	if c.Prompt.Given {
-		var err error
-		if focus, err = a.ReadPrompt(ctx, c.Prompt); err != nil {
-			return task{}, err
-		}
+	focus, notes, err := words(ctx, a, c)
+	if err != nil {
+		return task{}, err
 	}
-	return task{prompt: "Review the changes of this repository.\n\n" + focus, title: "review"}, nil
+	host := a.Host(nil)
+	change, err := gitdiff.Collect(ctx, gitdiff.Options{
+		Dir: c.Request.Dir, Base: r.Base.Text, Limit: recipe.DiffLimit, Self: host.Own(), Home: host.Home, StateRoot: host.StateRoot, Environ: host.Environ,
+	})
+	if err != nil {
+		return task{}, err
+	}
+	for i := range change.Shown {
+		change.Shown[i].Text = a.Secrets.String(change.Shown[i].Text)
+	}
+	review := recipe.Review{Change: change, Focus: focus, Adversarial: r.Adversarial}
+	return task{prompt: review.Brief(), title: review.Title(), notes: append(notes, review.Subject())}, nil
 }

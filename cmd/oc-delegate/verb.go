@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/cli"
 )
 
 // A verb is a word that stands for a kind of task. It only reads.
@@ -70,6 +72,15 @@ func (f recipeFlags) delegation(r call.Recipe, words []string) call.Flags {
 		Task: words, ModelFlags: f.ModelFlags, AnswerFlags: f.AnswerFlags, LimitFlags: f.LimitFlags, LookFlags: f.LookFlags,
 		Digest: true, Recipe: r,
 	}
+}
+
+// words are the caller's own, which may be none, and remarks about them.
+func words(ctx context.Context, a *cli.App, c call.Call) (text string, notes []string, err error) {
+	if !c.Prompt.Given {
+		return "", a.Notes(c, ""), nil
+	}
+	text, err = a.ReadPrompt(ctx, c.Prompt)
+	return text, a.Notes(c, text), err
 }
 
 // foreign explains a flag of an ordinary call that a verb does not have.

@@ -30,6 +30,7 @@ type Call struct {
 	Tier    tiers.Name
 	Prompt  Prompt
 
+	Recipe   bool   // a verb that only reads, whatever the words are
 	Continue bool   // -c: the caller looks up the session
 	Progress string // auto, plain, none
 	Reply    Reply
@@ -65,6 +66,7 @@ type resolver struct {
 // is not to be used.
 func Resolve(f Flags, env Environment) (Call, []string) {
 	r := &resolver{flags: f, env: env}
+	r.call.Recipe = f.Recipe.Name != ""
 	var err error
 	if r.config, err = readConfig(configPath(env)); err != nil {
 		r.problem("", err)

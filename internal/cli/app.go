@@ -151,10 +151,10 @@ func (a *App) ReadPrompt(ctx context.Context, p call.Prompt) (string, error) {
 	}
 }
 
-// Notes are remarks about a call that change nothing.
+// Notes are remarks about a call that change nothing. prompt is what the caller has written.
 func (a *App) Notes(c call.Call, prompt string) []string {
 	var notes []string
-	if c.Request.Profile == "read-only" && call.LooksLikeWriting(prompt) {
+	if c.Request.Profile == "read-only" && !c.Recipe && call.LooksLikeWriting(prompt) {
 		notes = append(notes, "the task seems to ask for changes, but the worker may only read; --write lets it edit")
 	}
 	if strings.HasPrefix(c.Request.Dir, "/mnt/") && isWSL() {

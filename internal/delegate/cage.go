@@ -163,7 +163,7 @@ func (c cage) close(agent, tmp string, writes bool) (grip, error) {
 	g, err := c.grip(agent, tmp, writes, outside)
 	more := sandbox.AddEnv(g.env, writes)
 	g.env, g.add = append(g.env, more...), append(g.add, more...)
-	g.wrap = func(argv []string) ([]string, []string, error) { return policy.Command(c.host.own(), argv) }
+	g.wrap = func(argv []string) ([]string, []string, error) { return policy.Command(c.host.Own(), argv) }
 	return g, err
 }
 

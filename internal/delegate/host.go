@@ -26,8 +26,8 @@ type Host struct {
 	SessionKnown bool // our records have the request's session in this very directory
 }
 
-// own is this program as a guardian starts it, which has to work after an update too.
-func (h Host) own() string {
+// Own is this program as a guardian starts it, which has to work after an update too.
+func (h Host) Own() string {
 	if proc.OwnBinary != "" {
 		return proc.OwnBinary
 	}

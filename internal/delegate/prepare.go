@@ -169,7 +169,7 @@ func (p *Plan) query(ctx context.Context, q opencode.Query) (opencode.Reply, err
 		if err != nil {
 			return opencode.Reply{}, err
 		}
-		wrapped, add, err := policy.Command(p.host.own(), argv)
+		wrapped, add, err := policy.Command(p.host.Own(), argv)
 		if err != nil {
 			return opencode.Reply{}, err
 		}

@@ -18,7 +18,7 @@ var layers = [][]string{
 	{"internal/record", "internal/repocode"},
 	{"internal/gitdiff", "internal/opencode", "internal/planted", "internal/tree"},
 	{"internal/delegate"},
-	{"internal/call", "internal/journal", "internal/policy"},
+	{"internal/call", "internal/journal", "internal/policy", "internal/recipe"},
 	{"internal/job"},
 	{"internal/cli", "internal/doctor"},
 	{"cmd/oc-job/watch", "plugin"},
