@@ -26,6 +26,8 @@ type walk struct {
 	act  func(p *crashPlace) *exec.Cmd // what is done in a new place; the command is the one that the points are in, or starts it
 	dies bool                          // it is the command itself that dies, not a process that it starts
 	only []string                      // these places; empty = all
+	told bool                          // what is printed is an end that its caller knows then
+	then func(p *crashPlace)           // what has to be so after each crash; nil = nothing beside what always has
 }
 
 var walks = []walk{
@@ -49,12 +51,22 @@ var walks = []walk{
 		}
 		return p.command("oc-job", "list", "--json")
 	}},
-	{name: "cancel", dies: true, act: func(p *crashPlace) *exec.Cmd { return p.command("oc-job", "cancel", p.running()) }},
-	{name: "notify", dies: true, act: func(p *crashPlace) *exec.Cmd {
-		for range 2 {
-			p.run(p.command("oc-job", "wait", p.run(p.command("oc-job", "start", "the task"))))
-		}
+	{name: "cancel", dies: true, told: true, act: func(p *crashPlace) *exec.Cmd { return p.command("oc-job", "cancel", p.running()) }},
+	{name: "notify", dies: true, told: true, act: func(p *crashPlace) *exec.Cmd {
+		p.ended()
+		p.ended()
 		return p.command("oc-job", "notify")
+	}},
+	{name: "wait", dies: true, told: true, act: func(p *crashPlace) *exec.Cmd { return p.command("oc-job", "wait", p.ended(), p.ended()) }},
+	{name: "result", dies: true, told: true, act: func(p *crashPlace) *exec.Cmd { return p.command("oc-job", "result", "--json", p.ended()) }},
+	{name: "hook SessionStart", dies: true, act: func(p *crashPlace) *exec.Cmd {
+		p.run(p.session("one"))
+		return p.session("two")
+	}, then: func(p *crashPlace) {
+		p.run(p.session("three"))
+		if !p.store.SameCaller("one", "three") {
+			p.t.Error("the sessions before and after the crash are not one caller")
+		}
 	}},
 }
 
@@ -138,6 +150,9 @@ func TestCrashWalk(t *testing.T) {
 							}
 							p.remember(w, printed)
 							rows[i] = fmt.Sprintf("%s\t%s\t%s", w.name, point, p.decided(w, printed))
+							if w.then != nil {
+								w.then(p)
+							}
 							p.goesOn()
 						})
 					})

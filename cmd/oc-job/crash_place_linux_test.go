@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,6 +89,27 @@ func (p *crashPlace) running() string {
 	return ""
 }
 
+// ended is the id of a job that has ended, of which its caller has not heard.
+func (p *crashPlace) ended() string {
+	id := p.run(p.command("oc-job", "start", "the task"))
+	p.run(p.unheard(p.command("oc-job", "wait", id)))
+	return id
+}
+
+// unheard makes a command one of another caller's, who may see the end of a job that is to be news.
+func (p *crashPlace) unheard(cmd *exec.Cmd) *exec.Cmd {
+	cmd.Env = append(cmd.Env, "CLAUDE_CODE_SESSION_ID=another")
+	return cmd
+}
+
+// session is a hook at the start of a session of this process, as Claude Code calls it.
+func (p *crashPlace) session(id string) *exec.Cmd {
+	cmd := p.command("oc-job", "hook", "SessionStart")
+	cmd.Stdin = strings.NewReader(`{"session_id":"` + id + `","hook_event_name":"SessionStart","source":"clear"}`)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
 // kill ends the supervisor of a job.
 func (p *crashPlace) kill(id string) {
 	if v, err := p.store.Look(context.Background(), id); err == nil && v.Supervisor != nil {
@@ -163,6 +185,7 @@ func (p *crashPlace) decided(w walk, printed string) string {
 		if v, err := p.store.Look(p.t.Context(), id); w.name == "cancel" && err == nil && v.Live() && !p.wished(id) {
 			if out := p.run(p.command("oc-job", "cancel", id)); out == id+" cancelled" {
 				outcome = "running, until it is cancelled again"
+				p.remember(w, out)
 				continue
 			}
 		}
@@ -208,7 +231,7 @@ func (p *crashPlace) wished(id string) bool {
 func (p *crashPlace) goesOn() {
 	p.t.Helper()
 	id := p.run(p.command("oc-job", "start", "a new task"))
-	if out := p.run(p.command("oc-job", "wait", "--timeout", "20s", id)); out != id+" succeeded OK" {
+	if out := p.run(p.unheard(p.command("oc-job", "wait", "--timeout", "20s", id))); out != id+" succeeded OK" {
 		p.t.Errorf("a new job: %s", out)
 	}
 	want := map[string]bool{}
@@ -247,11 +270,13 @@ func (p *crashPlace) told(id string) bool {
 	return strings.Contains(string(data), id)
 }
 
-// remember keeps what a command that tells news has told.
+// remember keeps what a command has told its caller.
 func (p *crashPlace) remember(w walk, printed string) {
-	if w.name == "notify" {
-		if err := os.WriteFile(filepath.Join(p.root, "told"), []byte(printed), 0o600); err != nil {
-			p.t.Error(err)
-		}
+	if !w.told {
+		return
+	}
+	data, _ := os.ReadFile(filepath.Join(p.root, "told"))
+	if err := os.WriteFile(filepath.Join(p.root, "told"), append(data, printed...), 0o600); err != nil {
+		p.t.Error(err)
 	}
 }
