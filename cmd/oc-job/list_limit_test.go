@@ -6,11 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
+	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/redact"
 )
 
 // TestLimitTenThousandRecords: however many jobs there were, whoever asks waits for less than 300 ms.
@@ -20,6 +23,18 @@ func TestLimitTenThousandRecords(t *testing.T) {
 	state, bin := filepath.Join(dir, "state"), filepath.Join(dir, "bin")
 	if err := buildInto(bin, "", "."); err != nil {
 		t.Fatal(err)
+	}
+	// Every second job is of a session of its own, and those of the last three hundred are one caller.
+	session := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
+	store, err := job.OpenStore(state, redact.New(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const linked = 300
+	for i := range linked {
+		if err := store.Link(t.Context(), proc.Self(), session(records-1-2*i)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	began := time.Now().Add(-records * time.Minute)
 	for i := range records {
@@ -32,22 +47,28 @@ func TestLimitTenThousandRecords(t *testing.T) {
 			Prompt: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae", CostUSD: &cost, MaxJobs: 4,
 			CreatedAt: at, QueuedAt: &at, StartedAt: &at, EndedAt: &end,
 		}
+		if i%2 == 1 {
+			st.Caller = session(i)
+		}
 		forge(t, state, st)
 	}
-	for _, args := range [][]string{{"list", "--all", "--json"}, {"list", "--all"}, {"list"}, {"list", "--state", "failed"}, {"list", "-n", "10"}, {"status"}, {"status", "--json"}} {
+	many := map[string]int{"list --all --json": records, "list --mine --json": linked}
+	for _, args := range [][]string{
+		{"list", "--all", "--json"}, {"list", "--mine", "--json"}, {"list", "--all"}, {"list"}, {"list", "--state", "failed"}, {"list", "-n", "10"}, {"status"}, {"status", "--json"}, {"notify"},
+	} {
 		best := time.Hour
 		for range 5 { // other work on the machine takes time of this one
 			cmd := exec.Command(filepath.Join(bin, "oc-job"), args...)
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "OC_DELEGATE_STATE="+state, "CLAUDE_CODE_SESSION_ID=")
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "OC_DELEGATE_STATE="+state, "CLAUDE_CODE_SESSION_ID="+session(records-1))
 			began := time.Now()
 			out, err := cmd.Output()
 			best = min(best, time.Since(began))
 			if err != nil {
 				t.Fatalf("%v: %v", args, err)
 			}
-			if args[0] == "list" && len(args) == 3 && args[2] == "--json" {
+			if want, ok := many[strings.Join(args, " ")]; ok {
 				var all []struct{ ID string }
-				if err := json.Unmarshal(out, &all); err != nil || len(all) != records {
+				if err := json.Unmarshal(out, &all); err != nil || len(all) != want {
 					t.Fatalf("%v: %d jobs, %v", args, len(all), err)
 				}
 			}
