@@ -66,6 +66,11 @@ func TestWatchIsOne(t *testing.T) {
 	if n := staying(all); n != 1 {
 		t.Fatalf("%d stay", n)
 	}
+	for _, r := range all {
+		if said := r.said(); said != "" {
+			t.Errorf("said %q", said)
+		}
+	}
 	// Another process of Claude Code has one of its own.
 	second := p.newHost()
 	second.hook("SessionStart", "s2").end(10*time.Second, 0)
