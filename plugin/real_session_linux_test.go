@@ -29,14 +29,14 @@ func TestRealWake(t *testing.T) {
 		term := m.Terminal("--permission-mode", "default")
 		term.Paste("Start it. " + say(bash("oc-job start --name nightly '"+slow+"'"), text("It has been started.")))
 		term.Enter()
-		term.WaitFor("It has been started.", 40*time.Second)
+		term.WaitFor("It has been started.", wait)
 		id := m.only()
 		m.API.Rules(testanthropic.Rule{
 			Name: "woken", Match: ends(id), Times: 1,
 			Step: testanthropic.Step{Calls: []testanthropic.Call{{Tool: "Bash", Input: map[string]any{"command": "oc-job result " + id, "description": "Read it"}}}},
 		}, testanthropic.Rule{Name: "read", Match: ends(id), Times: 1, Step: testanthropic.Step{Text: "READ: {{result}}"}})
 		before := len(m.API.Requests())
-		term.WaitFor("READ: ", 60*time.Second)
+		term.WaitFor("READ: ", wait)
 		if read := m.API.Requests()[len(m.API.Requests())-1].Results(); len(read) == 0 || !strings.Contains(read[len(read)-1].Text, "It is done.") {
 			t.Errorf("the result was %+v", read)
 		}
@@ -52,7 +52,7 @@ func TestRealWake(t *testing.T) {
 		}
 		term.Paste("And now? " + say(text("Nothing more.")))
 		term.Enter()
-		term.WaitFor("Nothing more.", 40*time.Second)
+		term.WaitFor("Nothing more.", wait)
 		all := m.API.Requests()
 		last := all[len(all)-1]
 		if n := strings.Count(last.Said("user")+last.Said("system"), "oc-job result "+id); n > 1 {
@@ -61,10 +61,30 @@ func TestRealWake(t *testing.T) {
 		// The next job finds the watcher armed again.
 		term.Paste("Once more. " + say(bash("oc-job start '"+slow+"'"), text("A second one.")))
 		term.Enter()
-		term.WaitFor("A second one.", 40*time.Second)
+		term.WaitFor("A second one.", wait)
 		second := m.jobs()[0].ID
 		m.API.Rules(testanthropic.Rule{Name: "again", Match: ends(second), Step: testanthropic.Step{Text: "WOKEN AGAIN"}})
-		term.WaitFor("WOKEN AGAIN", 60*time.Second)
+		term.WaitFor("WOKEN AGAIN", wait)
+
+		// One that ends within a turn is told when the turn has ended, and once.
+		m.API.Rules()
+		before = len(m.API.Requests())
+		term.Paste("Still busy. " + say(bash("oc-job start 'Quickly. [[mock:text]]'"), bash("sleep 9; echo slept"), bash("echo on"), text("THE TURN IS OVER")))
+		term.Enter()
+		term.WaitFor("THE TURN IS OVER", wait)
+		third := m.jobs()[0].ID
+		m.API.Rules(testanthropic.Rule{Name: "after", Match: ends(third), Step: testanthropic.Step{Text: "WOKEN AFTER IT"}})
+		term.WaitFor("WOKEN AFTER IT", wait)
+		time.Sleep(4 * time.Second)
+		told := 0
+		for _, r := range m.API.Requests()[before:] {
+			if r.Kind == testanthropic.Main && strings.Contains(r.Said("user")+r.Said("system"), third) {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("%d requests tell of the job that ended within the turn, want 1", told)
+		}
 		if code := term.Exit(); code != 0 {
 			t.Errorf("exit %d", code)
 		}
@@ -79,7 +99,7 @@ func TestRealCallers(t *testing.T) {
 		first := m.Terminal("--permission-mode", "default")
 		first.Paste("Start it. " + say(bash(`oc-job start 'Wait. [[mock:{"text":"late","delay_ms":300000}]]'`), text("It has been started.")))
 		first.Enter()
-		first.WaitFor("It has been started.", 40*time.Second)
+		first.WaitFor("It has been started.", wait)
 		id := m.only()
 
 		other := m.Headless(context.Background(), "Look. "+say(bash("oc-job status"), bash("oc-job result"), bash("oc-job cancel "+id)))
@@ -100,7 +120,7 @@ func TestRealCallers(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		first.Paste("Look again. " + say(bash("oc-job status"), text("LOOKED")))
 		first.Enter()
-		first.WaitFor("LOOKED", 40*time.Second)
+		first.WaitFor("LOOKED", wait)
 		if got := results(m.API.Requests(), testanthropic.Main); len(got) != 1 || !strings.Contains(got[0].Text, id) {
 			t.Errorf("after /clear: %+v", got)
 		}

@@ -16,6 +16,7 @@ type Terminal struct {
 	p       *Place
 	tmux    string
 	session string
+	code    string // path of the file that gets the exit code
 }
 
 // The window is wide, so that few lines are broken.
@@ -38,7 +39,9 @@ func (p *Place) Terminal(args ...string) *Terminal {
 		start = append(start, "-e", e)
 	}
 	p.T.Cleanup(t.Kill)
-	t.do(append(append(start, "--", p.Claude.Path), args...)...)
+	// A shell notes the exit code, as a user's would know it: tmux 3.3a sometimes shows a pane that has died and never with what.
+	t.code = p.Write("out/"+t.session+".code", "")
+	t.do(append(append(start, "--", "sh", "-c", `code=$1; shift; "$@"; echo $? >"$code"`, "sh", t.code, p.Claude.Path), args...)...)
 	t.WaitFor("? for shortcuts", 40*time.Second)
 	return t
 }
@@ -111,10 +114,10 @@ func (t *Terminal) wait(limit time.Duration, complaint string, done func(screen 
 		if done(screen) {
 			return screen
 		}
-		code, dead := t.dead()
-		if dead || time.Now().After(end) {
+		code := t.exited()
+		if code != "" || time.Now().After(end) {
 			state := "it still runs"
-			if dead {
+			if code != "" {
 				state = "it has ended with " + code
 			}
 			t.p.T.Fatalf("Claude Code %s: after %v %s; %s. The screen:\n%s", t.p.Claude.Version, limit, complaint, state, shown(t.History()))
@@ -129,7 +132,7 @@ func (t *Terminal) Exit() int {
 	t.Type("/exit")
 	t.Enter()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if code, dead := t.dead(); dead && code != "" { // tmux knows of the end a moment before it knows the code
+		if code := t.exited(); code != "" {
 			n, err := strconv.Atoi(code)
 			if err != nil {
 				t.p.T.Fatalf("Claude Code %s ended with %q", t.p.Claude.Version, code)
@@ -141,15 +144,8 @@ func (t *Terminal) Exit() int {
 	return -1
 }
 
-// dead reports whether the program has ended, and with which code or signal.
-func (t *Terminal) dead() (string, bool) {
-	t.p.T.Helper()
-	state := strings.Fields(t.do("display-message", "-p", "-t", t.session, "#{pane_dead} #{pane_dead_status}#{pane_dead_signal}"))
-	if len(state) == 0 || state[0] != "1" {
-		return "", false
-	}
-	return strings.Join(state[1:], " "), true
-}
+// exited is the exit code of the program; empty while it runs.
+func (t *Terminal) exited() string { return strings.TrimSpace(t.p.read(t.code)) }
 
 // Kill ends the terminal as a user does who closes the window.
 func (t *Terminal) Kill() {
