@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -261,4 +262,37 @@ func checkSignal(t *testing.T, line, status string, exit int) {
 	if got.Status != status || got.Exit != exit || got.Reason == "" || got.Retryable == nil || *got.Retryable || got.Retry == nil || *got.Retry != "" {
 		t.Errorf("the signal is %s", text)
 	}
+}
+
+// TestLaunchersAreTheSame: a mistake in one would be looked for in the other.
+func TestLaunchersAreTheSame(t *testing.T) {
+	for _, suffix := range []string{"", ".cmd"} {
+		if fromCheckout(t, "bin/oc-job"+suffix) != fromCheckout(t, "bin/oc-delegate"+suffix) {
+			t.Errorf("bin/oc-job%s and bin/oc-delegate%[1]s differ", suffix)
+		}
+	}
+	text := fromCheckout(t, "bin/oc-job.cmd")
+	if n := strings.Count(text, "\r\n"); n < 10 || n != lineCount(text) || strings.Count(text, "\r") != n {
+		t.Error("bin/oc-job.cmd does not have the line ends of Windows throughout")
+	}
+	if found := regexp.MustCompile(`(?i)\b[a-z]:\\|[^\x00-\x7f]`).FindString(text); found != "" {
+		t.Errorf("bin/oc-job.cmd has %q, an absolute path or a letter that cmd.exe reads in the user's code page", found)
+	}
+	// cmd.exe expands % in remarks too, and within parentheses a word with one would end the block.
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "rem ") && strings.ContainsAny(line, "%<>&|^") || strings.HasPrefix(line, "if ") && strings.Contains(line, "(") {
+			t.Errorf("bin/oc-job.cmd: %q", line)
+		}
+	}
+	for _, goTo := range regexp.MustCompile(`goto (\w+)`).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(text, "\n:"+goTo[1]+"\r\n") {
+			t.Errorf("bin/oc-job.cmd: there is no label %s", goTo[1])
+		}
+	}
+	if !strings.HasSuffix(text, "\r\n:run\r\nendlocal & \"%program%\" %*\r\n") {
+		t.Error("bin/oc-job.cmd: its last command is not the program, whose exit code it then has, with all words and the caller's environment")
+	}
+	_, signal, _ := strings.Cut(text, "echo OC_SIGNAL")
+	signal, _, _ = strings.Cut("OC_SIGNAL"+signal, ">&2")
+	checkSignal(t, signal+"\n", "USAGE", 1)
 }
