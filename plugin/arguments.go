@@ -76,8 +76,6 @@ func (h *hook) expanded() error {
 		return block("Claude Code would read the file that an at sign names, so give a job's id or name, without one")
 	case len(h.in.Args) > argumentsLimit:
 		return block("more than 1 MiB was typed, so give a job's id or name")
-	case !call.IsSession(h.in.Session):
-		return errors.New("the host named no session")
 	}
 	store, err := h.Store()
 	if err != nil {

@@ -224,6 +224,18 @@ func TestInTime(t *testing.T) {
 	}
 }
 
+// TestAJudgementThatHangsStopsTheSubagent: here it is the answer that nobody reads.
+func TestAJudgementThatHangsStopsTheSubagent(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	var stderr bytes.Buffer
+	_, unread := io.Pipe()
+	in := `{"session_id":"s1","cwd":"/","agent_type":"opencode:opencode-delegate","tool_name":"Bash","tool_input":{"command":"ls"}}`
+	if exit := Hook(g.app(strings.NewReader(in), unread, &stderr), "PreToolUse"); exit != 2 || strings.Count(stderr.String(), "\n") != 1 {
+		t.Errorf("exit %d: %s", exit, stderr.String())
+	}
+}
+
 func FuzzInput(f *testing.F) {
 	files, err := filepath.Glob("testdata/hooks/*/*.json")
 	if err != nil || len(files) == 0 {

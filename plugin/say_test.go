@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,6 +104,23 @@ func TestCandidates(t *testing.T) {
 	}
 	if candidate("knit a warm sweater", []string{"", " ", "Knit SWEATER"}) != true || candidate("anything at all", []string{"", "  "}) {
 		t.Error("phrases of the user's own")
+	}
+}
+
+// TestAHintDoesNotNeedNews: what is wrong with the state directory costs the news alone.
+func TestAHintDoesNotNeedNews(t *testing.T) {
+	g := newGround(t, "CLAUDE_PLUGIN_OPTION_NUDGE=true")
+	g.ended("s1", time.Now())
+	found, err := filepath.Glob(filepath.Join(g.root, "state/news/*"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if err := errors.Join(os.RemoveAll(found[0]), os.WriteFile(found[0], nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c := g.text("UserPromptSubmit", `{"session_id":"s1","prompt":"Rename all of it across the repository."}`)
+	if c.Specific == nil || c.Specific.Context != hint || c.stderr == "" {
+		t.Errorf("%+v", c)
 	}
 }
 
