@@ -11,6 +11,8 @@ func TestNoMentions(t *testing.T) {
 		"\"@a\"\n@b\t@c":           "\"＠a\"\n＠b\t＠c",
 		"me@example.org":           "me@example.org",
 		"v1@2 A@b":                 "v1@2 A@b",
+		"0@ 9@ a@ z@ A@ Z@":        "0@ 9@ a@ z@ A@ Z@",
+		"/@ :@ `@ {@ @@ [@":        "/＠ :＠ `＠ {＠ ＠＠ [＠",
 		"@@x":                      "＠＠x",
 		"a@@x":                     "a@＠x",
 		"é@x":                      "é＠x",

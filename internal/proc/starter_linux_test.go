@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestStarter: the starter of a session is told from deep below its leader, and is not the leader.
@@ -30,7 +31,19 @@ func TestOf(t *testing.T) {
 		t.Errorf("%+v %v, want %+v", id, ok, Self())
 	}
 	cmd := exec.Command("/bin/true")
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if e, ok := look(cmd.Process.Pid); !ok || e.dead { // not waited for, it is there
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if id, ok := Of(cmd.Process.Pid); ok {
+		t.Errorf("a zombie is %+v", id)
+	}
+	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	if id, ok := Of(cmd.Process.Pid); ok {
