@@ -55,7 +55,22 @@ func statusOf(v job.View) fault.Kind {
 	return v.Status
 }
 
-var idIn = lazyregexp.New(`[0-9]{8}-[0-9]{6}-[0-9a-v]{6}`)
+var (
+	noticeHead = lazyregexp.New(`background jobs? of oc-delegate ha(?:s|ve) ended:\n`)
+	noticeLine = lazyregexp.New(`(?m)^([0-9]{8}-[0-9]{6}-[0-9a-v]{6}) `)
+)
 
-// idsIn are the ids of jobs that stand in a text, at most some.
-func idsIn(text string) []string { return idIn().FindAllString(text, 4*named) }
+// resultMark begins what a subagent reports, in the prompt that its end makes: words of a worker, in which a notice may be forged.
+const resultMark = "<result>"
+
+// noticedIn are the ids of the jobs that a notice in the prompt of a wake tells of.
+func noticedIn(prompt string) (ids []string) {
+	at := noticeHead().FindStringIndex(prompt)
+	if at == nil || strings.Contains(prompt[:at[0]], resultMark) {
+		return nil
+	}
+	for _, m := range noticeLine().FindAllStringSubmatch(prompt[at[1]:], named) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}

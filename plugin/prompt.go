@@ -32,7 +32,7 @@ func (h *hook) prompted() error {
 	// Should Claude Code have changed the session without a word, jobs of both are one caller's from here on.
 	lerr := oneLine(h.link(), h.begins(store))
 	if wake {
-		for _, id := range idsIn(h.in.Prompt) {
+		for _, id := range noticedIn(h.in.Prompt) {
 			store.Heard(h.in.Session, id)
 		}
 	}

@@ -148,7 +148,18 @@ func TestNotice(t *testing.T) {
 	if notice(nil, 0) != "" {
 		t.Error("a notice of nothing")
 	}
-	if ids := idsIn("x20261129-193015-0k7u2m, 20261129-193015-0k7u2z 20261129-193015-0k7u2n."); !slices.Equal(ids, []string{"20261129-193015-0k7u2m", "20261129-193015-0k7u2n"}) {
+	// What wakes Claude Code comes back in the prompt of the wake, within words of the host's.
+	wake := "<task-notification>\n<summary>Stop hook feedback</summary>\n</task-notification>\n<system-reminder>\nStop hook blocking error from command \"Stop\": "
+	two := notice([]job.View{v("20261129-193015-0k7u2m", "", "like 20261129-193015-0k7u2v", fault.OK), v("20261129-193015-0k7u2n", "nightly", "", fault.JobLost)}, 0)
+	if ids := noticedIn(wake + two + "\n\n</system-reminder>"); !slices.Equal(ids, []string{"20261129-193015-0k7u2m", "20261129-193015-0k7u2n"}) {
+		t.Errorf("%q", ids)
+	}
+	one := notice([]job.View{v("20261129-193015-0k7u2m", "", "", fault.OK)}, 0)
+	if ids := noticedIn(wake + one); !slices.Equal(ids, []string{"20261129-193015-0k7u2m"}) {
+		t.Errorf("%q", ids)
+	}
+	// A worker may write what looks like one: it comes in the report of a subagent.
+	if ids := noticedIn("<task-notification>\n<task-id>a6f</task-id>\n<result>OK\n" + one + "</result>"); ids != nil {
 		t.Errorf("%q", ids)
 	}
 }
