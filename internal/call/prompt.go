@@ -28,7 +28,7 @@ var reserved = map[string]bool{"fix": true}
 // jobVerbs are the verbs of oc-job: alone they are a slip, not a task.
 var jobVerbs = map[string]bool{
 	"start": true, "list": true, "status": true, "result": true, "wait": true, "cancel": true, "logs": true, "continue": true, "retry": true,
-	"recover": true, "gc": true, "doctor": true, "notify": true, "watch": true,
+	"recover": true, "gc": true, "doctor": true, "notify": true, "watch": true, "setup": true,
 }
 
 // JobVerb reports whether a whole task, found before any --, is the name of a verb of oc-job.
