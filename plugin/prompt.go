@@ -37,7 +37,7 @@ func (h *hook) prompted() error {
 		}
 	}
 	told := false
-	err = store.News(h.ctx, h.in.Session, named, func(ended []job.View, more int) error {
+	err = store.FreshNews(h.ctx, h.in.Session, named, func(ended []job.View, more int) error {
 		told = true
 		return tell(notice(ended, more))
 	})

@@ -79,6 +79,26 @@ func TestNewsOfLinkedCallers(t *testing.T) {
 	}
 }
 
+// Who has to wait for another one who tells does not tell the same again.
+func TestNewsThatAreBeingTold(t *testing.T) {
+	s := open(t)
+	becomes(t, s, proc.Self(), "a", "b")
+	id := endAt(t, runOf(t, s, "a"), time.Now())
+	other := again(t, s)
+	later := make(chan []string)
+	err := s.News(t.Context(), "a", 9, func(ended []View, _ int) error {
+		if len(ended) != 1 || ended[0].ID != id {
+			t.Errorf("told %v", ended)
+		}
+		go func() { later <- news(t, other, "b", 9) }()
+		time.Sleep(200 * time.Millisecond) // it has seen the notice, and waits for the lock
+		return nil
+	})
+	if got := <-later; got != nil || err != nil {
+		t.Errorf("told again: %v, %v", got, err)
+	}
+}
+
 // A caller that is linked while jobs of it wait to be told loses none.
 func TestNewsSurviveALink(t *testing.T) {
 	s := open(t)
@@ -119,8 +139,32 @@ func TestHeard(t *testing.T) {
 	}
 	s.Heard("a", damaged.state.ID)
 	last := endAt(t, runs, now)
-	if got := news(t, s, "a", 9); !slices.Equal(got, []string{last}) {
-		t.Errorf("told %v, want %v", got, last)
+	// Who asks for everything is told of what was heard too; the others are not, and then it is told.
+	for _, heard := range []bool{true, false} {
+		j := runOf(t, s, "a")
+		ids := []string{last, endAt(t, j, now)}
+		s.Heard("a", ids[1])
+		tell, want := s.FreshNews, ids[:1]
+		if heard {
+			tell, want = s.News, []string{last, ids[1], mine.state.ID, damaged.state.ID}
+		}
+		var got []string
+		err := tell(t.Context(), "a", 9, func(ended []View, more int) error {
+			for _, v := range ended {
+				got = append(got, v.ID)
+			}
+			return nil
+		})
+		slices.Sort(got)
+		slices.Sort(want)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("told %v (%v), want %v", got, err, want)
+		}
+		if got := news(t, s, "a", 9); got != nil {
+			t.Errorf("told again: %v", got)
+		}
+		runs = runOf(t, s, "b")
+		last = endAt(t, runs, now)
 	}
 }
 

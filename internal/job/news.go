@@ -16,7 +16,8 @@ import (
 	"opencode-delegate/internal/crashpoint"
 )
 
-// newsOf is the directory that holds an empty file for each background job of a caller whose end has not been told.
+// newsOf is the directory that holds a file for each background job of a caller whose end has not been told: an empty one, or one with the
+// mark of an end that is known.
 func newsOf(caller string) string { return filepath.Join(newsDir, callerKey(caller)) }
 
 // callerKey stands for a caller where its name is not ours to put into a path.
@@ -53,8 +54,17 @@ func (s *Store) forget(st State) {
 
 // News gives tell the jobs of a caller, and of those that are linked with it, that have ended and have not been told yet, the first
 // to end first, at most limit of them, and how many more there are. They count as told when tell returns nil: a crash may repeat
-// one and never loses one. Two who ask at once do not both get one.
+// one and never loses one. Two who ask at once do not both get one. An end that was heard of otherwise is told like any other.
 func (s *Store) News(ctx context.Context, caller string, limit int, tell func(ended []View, more int) error) error {
+	return s.news(ctx, caller, limit, false, tell)
+}
+
+// FreshNews is News without the ends that have been heard of, see [Store.Heard]; they count as told.
+func (s *Store) FreshNews(ctx context.Context, caller string, limit int, tell func(ended []View, more int) error) error {
+	return s.news(ctx, caller, limit, true, tell)
+}
+
+func (s *Store) news(ctx context.Context, caller string, limit int, fresh bool, tell func(ended []View, more int) error) error {
 	pending, err := s.pending(caller)
 	if err != nil {
 		return err
@@ -69,10 +79,16 @@ func (s *Store) News(ctx context.Context, caller string, limit int, tell func(en
 		}
 		defer unlock()
 	}
-	ended, void, err := s.unheard(ctx, s.untold(pending)) // another one may have told some meanwhile
+	pending = s.untold(pending) // another one may have told some meanwhile
+	var heard []notice
+	if fresh {
+		pending, heard = s.unmarked(pending)
+	}
+	ended, void, err := s.ends(ctx, pending)
 	if err != nil {
 		return err
 	}
+	void = append(void, heard...)
 	for _, n := range void { // gc was here, or its creation was cut off
 		s.tick(n)
 	}
@@ -87,18 +103,19 @@ func (s *Store) News(ctx context.Context, caller string, limit int, tell func(en
 	return nil
 }
 
-// Unheard returns what News would tell, without a limit, and leaves it untold.
+// Unheard returns what FreshNews would tell, without a limit, and leaves it untold.
 func (s *Store) Unheard(ctx context.Context, caller string) ([]View, error) {
 	pending, err := s.pending(caller)
 	if err != nil {
 		return nil, err
 	}
-	ended, _, err := s.unheard(ctx, pending)
+	pending, _ = s.unmarked(pending)
+	ended, _, err := s.ends(ctx, pending)
 	return views(ended), err
 }
 
-// Heard notes that a caller knows the end of a job otherwise than from News, which does not tell it any more. The end of a job that is
-// another caller's, or that has not come, is heard by nobody.
+// Heard notes that a caller knows the end of a job otherwise: FreshNews does not tell it any more. The end of a job that is another
+// caller's, or that has not come, is heard by nobody.
 func (s *Store) Heard(caller, id string) {
 	if CheckID(id) != nil {
 		return
@@ -107,10 +124,35 @@ func (s *Store) Heard(caller, id string) {
 		return
 	}
 	for _, dir := range s.noticesOf(caller) {
-		if n := (notice{dir, id}); exists(s.path(n)) {
-			s.tick(n)
+		s.markHeard(notice{dir, id})
+	}
+}
+
+// heardMark is what stands in a notice whose end is known.
+const heardMark = "heard\n"
+
+// markHeard marks a notice, if there is one. What cannot be marked is told once more.
+func (s *Store) markHeard(n notice) {
+	f, err := os.OpenFile(s.path(n), os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if _, err := f.WriteString(heardMark); err == nil {
+		crashpoint.Here("heard", n.id)
+	}
+}
+
+// unmarked parts the notices of ends that nobody has heard of from the others.
+func (s *Store) unmarked(list []notice) (fresh, heard []notice) {
+	for _, n := range list {
+		if fi, err := os.Lstat(s.path(n)); err == nil && fi.Mode().IsRegular() && fi.Size() > 0 {
+			heard = append(heard, n)
+		} else {
+			fresh = append(fresh, n)
 		}
 	}
+	return fresh, heard
 }
 
 // A notice is the file that says that the end of a job has to be told.
@@ -166,8 +208,8 @@ func views(ends []end) (list []View) {
 	return list
 }
 
-// unheard are the jobs that have ended, the first to end first. void are notices of jobs that are not there.
-func (s *Store) unheard(ctx context.Context, list []notice) (ended []end, void []notice, err error) {
+// ends are the jobs that have ended, the first to end first. void are notices of jobs that are not there.
+func (s *Store) ends(ctx context.Context, list []notice) (ended []end, void []notice, err error) {
 	for _, n := range list {
 		v, ok, err := s.view(ctx, n.id)
 		switch {
