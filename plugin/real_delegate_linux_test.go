@@ -152,3 +152,25 @@ func TestRealOptions(t *testing.T) {
 		}
 	})
 }
+
+// The skill and the texts that it refers to are read without a question, and nothing else that lies beside them.
+func TestRealSkill(t *testing.T) {
+	t.Parallel()
+	realclaude.Each(t, func(t *testing.T, c realclaude.Claude) {
+		m := installed(t, c, worker)
+		read := func(path string) map[string]any {
+			return map[string]any{"tool": "Read", "input": map[string]any{"file_path": m.Root + "/release/" + path}}
+		}
+		a := m.Headless(context.Background(), "Go. "+say(map[string]any{"skill": "opencode:opencode"}, read("skills/opencode/references/cost.md"), read("README.md"), text("END")))
+		got := results(a.Requests, testanthropic.Main)
+		if len(got) != 3 || got[0].Error || got[1].Error || !strings.Contains(got[1].Text, "# ") {
+			t.Fatalf("%+v\n%s", got, a.Stderr)
+		}
+		if !got[2].Error {
+			t.Errorf("a file beside them was read: %.200s", got[2].Text)
+		}
+		if all := a.Requests[1].Said("user") + a.Requests[1].Said("system"); !strings.Contains(all, "# Delegating to opencode") {
+			t.Error("the skill is not in the context")
+		}
+	})
+}

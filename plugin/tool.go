@@ -25,6 +25,9 @@ type bash struct {
 // beforeTool says whether a tool call may run. It needs no state directory unless the call names a job.
 func (h *hook) beforeTool() error {
 	sub := h.in.AgentType == policy.Subagent
+	if !sub && h.in.Tool == "Read" {
+		return h.ownText()
+	}
 	var b bash
 	if h.in.Tool == "Bash" {
 		if err := json.Unmarshal(h.in.ToolInput, &b); err != nil {
@@ -63,6 +66,26 @@ func (h *hook) beforeTool() error {
 		d.Reason += fmt.Sprintf("; the user's own policy is not in force: %v", perr)
 	}
 	return h.tell(answer{Specific: &specific{Event: "PreToolUse", Permission: d.Verdict.String(), PermissionBecause: d.Reason}})
+}
+
+// ownText lets the model read what the skill refers to: Claude Code tells the skill's directory, and asks before a file in it is read (measured).
+func (h *hook) ownText() error {
+	var read struct {
+		Path string `json:"file_path"`
+	}
+	root := h.Getenv("CLAUDE_PLUGIN_ROOT")
+	if json.Unmarshal(h.in.ToolInput, &read) != nil || !filepath.IsAbs(read.Path) || !filepath.IsAbs(root) {
+		return nil
+	}
+	references, err := filepath.EvalSymlinks(filepath.Join(root, "skills", "opencode", "references"))
+	if err != nil {
+		return nil
+	}
+	path, err := filepath.EvalSymlinks(read.Path)
+	if err != nil || filepath.Dir(path) != references || filepath.Ext(path) != ".md" {
+		return nil
+	}
+	return h.tell(answer{Specific: &specific{Event: "PreToolUse", Permission: "allow", PermissionBecause: "a text of the plugin's own skill"}})
 }
 
 // certain is for what an allowed call still may not have: a way out of the host's sandbox, and a program of our name that a worker may have
