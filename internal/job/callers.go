@@ -194,7 +194,7 @@ func (s *Store) noticesOf(caller string) (dirs []string) {
 	s.links.mu.Lock()
 	files := s.links.files
 	s.links.mu.Unlock()
-	keys := map[string]bool{callerKey(caller): true, callerKey(name): true}
+	keys := map[string]bool{callerKey(name): true}
 	if len(files) > 0 {
 		d, err := os.Open(filepath.Join(s.root, newsDir))
 		if err == nil {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -41,6 +42,41 @@ func TestAPipeIsNoLink(t *testing.T) {
 	case <-done:
 	case <-time.After(5 * time.Second):
 		t.Fatal("a pipe is waited for")
+	}
+}
+
+// Nor is one, or a link to somebody's file, in place of a notice.
+func TestAPipeIsNoNotice(t *testing.T) {
+	s := open(t)
+	aside := filepath.Join(t.TempDir(), "aside")
+	if err := os.WriteFile(aside, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []func(path string) error{
+		func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		func(path string) error { return os.Symlink(aside, path) },
+	} {
+		id := endAt(t, runOf(t, s, "a"), time.Now())
+		path := s.path(notice{newsOf("a"), id})
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := place(path); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() { s.Heard("a", id); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+			t.Fatal("a pipe is waited for")
+		}
+		if got := news(t, s, "a", 9); len(got) != 1 || got[0] != id {
+			t.Errorf("told %v", got)
+		}
+	}
+	if data, err := os.ReadFile(aside); err != nil || string(data) != "mine" {
+		t.Errorf("what the link leads to is %q, %v", data, err)
 	}
 }
 

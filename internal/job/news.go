@@ -133,6 +133,9 @@ const heardMark = "heard\n"
 
 // markHeard marks a notice, if there is one. What cannot be marked is told once more.
 func (s *Store) markHeard(n notice) {
+	if fi, err := os.Lstat(s.path(n)); err != nil || !fi.Mode().IsRegular() {
+		return // a link would lead elsewhere, and a pipe would be waited for
+	}
 	f, err := os.OpenFile(s.path(n), os.O_WRONLY, 0)
 	if err != nil {
 		return
