@@ -29,7 +29,7 @@ done
 func checkout(s *shelf) {
 	s.t.Helper()
 	s.write("scripts/build-once", fromCheckout(s.t, "scripts/build-once"), 0o644)
-	s.write("plugin.json", "{\n  \"name\": \"opencode\",\n  \"version\": \"0.1.0\"\n}\n", 0o644)
+	s.write("plugin.json", "{\n  \"name\": \"opencode\",\n  \"version\": \"0.1.0\",\n  \"other\": {\"version\": \"9\"}\n}\n", 0o644)
 	for _, name := range []string{"go.mod", "go.sum", "cmd/oc-job/main.go", "internal/x/x.go", "plugin/plugin.go", "plugin/plugin_test.go"} {
 		s.write(name, "source\n", 0o644)
 	}

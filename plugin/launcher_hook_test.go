@@ -76,6 +76,8 @@ const (
 	byQuoter    = `{"tool_name":"Bash","tool_input":{"command":"echo '{\"agent_type\":\"opencode:opencode-delegate\"}' \"agent_type\" : \"opencode:opencode-delegate\" | oc-job"}}`
 	byConductor = `{"tool_name":"Bash","tool_input":{"command":"oc-delegate x"}}`
 	byAnother   = `{"agent_type":"other:opencode-delegate","tool_name":"Bash","tool_input":{"command":"oc-job list"}}`
+	byLonger    = `{"agent_type":"opencode:opencode-delegate-of-mine","tool_name":"Bash","tool_input":{"command":"oc-job list"}}`
+	byStarter   = `{"tool_name":"Agent","tool_input":{"subagent_type":"opencode:opencode-delegate","prompt":"oc-delegate x"}}`
 )
 
 // TestGuard: a call of the subagent runs only when the program has decided; nobody else is ever stopped by what is broken here.
@@ -113,7 +115,7 @@ func TestGuard(t *testing.T) {
 			case c.program != "":
 				s.program("lib/linux-amd64/oc-job", c.program)
 			}
-			for _, given := range []string{bySubagent, bySpaced, byQuoter, byConductor, byAnother} {
+			for _, given := range []string{bySubagent, bySpaced, byQuoter, byConductor, byAnother, byLonger, byStarter} {
 				got := s.call(s.dir, given, s.path("bin/oc-job"), "hook", "PreToolUse")
 				want := said{stdout: c.others}
 				if given == bySubagent || given == bySpaced {
