@@ -61,13 +61,16 @@ func TestReadme(t *testing.T) {
 	if ran < 7 || targets < 4 {
 		t.Errorf("README.md has %d commands of ours and %d of make", ran, targets)
 	}
-	// Each flag of the grammar is in the README, and the README names no other. The section on jobs is held by the test of oc-job.
-	before, jobs, ok := strings.Cut(string(text), "\n## Background jobs\n")
-	_, after, ok2 := strings.Cut(jobs, "\n## ")
-	if !ok || !ok2 {
-		t.Fatal("README.md has no section on background jobs")
+	// Each flag of the grammar is in the README, and the README names no other. The sections on jobs and on the plugin are held by tests of
+	// oc-job and of the plugin.
+	for _, title := range []string{"Background jobs", "Claude Code"} {
+		before, section, ok := strings.Cut(string(text), "\n## "+title+"\n")
+		_, after, ok2 := strings.Cut(section, "\n## ")
+		if !ok || !ok2 {
+			t.Fatalf("README.md has no section %q", title)
+		}
+		text = []byte(before + "\n## " + after)
 	}
-	text = []byte(before + after)
 	var help strings.Builder
 	for _, name := range policy.Verbs(policy.Delegate) {
 		if err := printHelp(&help, name); err != nil {
