@@ -58,9 +58,7 @@ func (v *cancelVerb) run(a *cli.App) int {
 		if _, err := fmt.Fprintf(a.Stdout, "%s %s%s\n", j.ID, j.State.State, note); err != nil {
 			return refuse(a, fault.New(fault.RunFailed, "stdout: %w", err))
 		}
-		if j.Ended() {
-			store.Heard(caller(a), j.ID)
-		}
+		store.Heard(caller(a), j.ID)
 	}
 	return exit
 }

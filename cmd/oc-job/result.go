@@ -46,11 +46,8 @@ func (v *resultVerb) run(a *cli.App) int {
 		f := fault.Of(err)
 		a.Say("%s", f.Reason)
 		a.SayEach("hint", f.Hints)
-		exit := a.Signal(jobSignal(store, j, f), "")
-		if j.Ended() {
-			store.Heard(caller(a), j.ID)
-		}
-		return exit
+		store.Heard(caller(a), j.ID)
+		return a.Signal(jobSignal(store, j, f), "")
 	}
 	switch {
 	case v.Events:

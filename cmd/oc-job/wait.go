@@ -181,9 +181,7 @@ func (v *waitVerb) answer(a *cli.App, store *job.Store, jobs []job.View, complet
 		if _, err := fmt.Fprintln(a.Stdout, j.ID, j.State.State, plain.Line(string(status), 40)); err != nil {
 			return a.Refuse(fault.New(fault.RunFailed, "stdout: %w", err))
 		}
-		if j.Ended() {
-			store.Heard(caller(a), j.ID)
-		}
+		store.Heard(caller(a), j.ID)
 		if exit == 0 {
 			exit = code
 		}

@@ -10,6 +10,7 @@ import (
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/lock"
 	"opencode-delegate/internal/proc"
 )
 
@@ -129,6 +130,12 @@ func TestHeard(t *testing.T) {
 	s.Heard("a", runs.state.ID) // has not ended
 	s.Heard("a", "../"+ids[0])
 	s.Heard("a", NewID(now))
+	lease, err := lock.Try(s.lease(damaged.state.ID)) // what cannot be read may live
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Heard("a", damaged.state.ID)
+	lease.Release()
 	if got := all(); !slices.Equal(got, ids) {
 		t.Errorf("%v, want %v", got, ids)
 	}
@@ -139,6 +146,9 @@ func TestHeard(t *testing.T) {
 	}
 	s.Heard("a", damaged.state.ID)
 	last := endAt(t, runs, now)
+	if got := all(); !slices.Equal(got, []string{last}) {
+		t.Errorf("%v, want %v", got, last)
+	}
 	// Who asks for everything is told of what was heard too; the others are not, and then it is told.
 	for _, heard := range []bool{true, false} {
 		j := runOf(t, s, "a")

@@ -86,6 +86,9 @@ func TestSessionsOfAProcessAreOneCaller(t *testing.T) {
 	if !one(t, s, a, b, c) {
 		t.Errorf("%q, %q, %q", s.CallerOf(a), s.CallerOf(b), s.CallerOf(c))
 	}
+	if after := snapshot(t, dir); len(after) != len(before)+1 { // what is linked already is not linked again
+		t.Errorf("%d files, want %d", len(after), len(before)+1)
+	}
 	delete(before, ".")
 	if len(before) != 3 { // a presence, a link, the lock
 		t.Errorf("%d files: %v", len(before), slices.Sorted(maps.Keys(before)))

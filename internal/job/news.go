@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"opencode-delegate/internal/crashpoint"
+	"opencode-delegate/internal/lock"
 )
 
 // newsOf is the directory that holds a file for each background job of a caller whose end has not been told: an empty one, or one with the
@@ -120,7 +121,8 @@ func (s *Store) Heard(caller, id string) {
 	if CheckID(id) != nil {
 		return
 	}
-	if st, err := readState(s.dir(id), id); err == nil && st.Live() {
+	st, err := readState(s.dir(id), id)
+	if held, _ := lock.Held(s.lease(id)); err == nil && st.Live() || err != nil && held {
 		return
 	}
 	for _, dir := range s.noticesOf(caller) {
