@@ -4,6 +4,8 @@
 development := testmodel
 commands    := $(filter-out $(development),$(notdir $(wildcard cmd/*)))
 platforms   := darwin/arm64 darwin/amd64 windows/amd64
+# Of these only the processor is another; they are shipped all the same.
+alike       := linux/arm64 windows/arm64
 
 export GOFLAGS ?= -mod=readonly
 
@@ -27,6 +29,9 @@ cross: ## compile for the other platforms, tests included
 	@set -e; for p in $(platforms); do \
 		echo "build and vet $$p"; export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; \
 		go build -o /dev/null $(addprefix ./cmd/,$(commands)); go vet ./...; \
+	done; \
+	for p in $(alike); do \
+		echo "build $$p"; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -o /dev/null $(addprefix ./cmd/,$(commands)); \
 	done
 
 tools: ## the pinned real opencode into .tools/

@@ -89,14 +89,16 @@ func TestUpgradeAndRemoval(t *testing.T) {
 	fresh := another(t, "9.9.9")
 	for _, c := range []struct {
 		name   string
-		change func(o owner)
+		change func(o *owner)
 	}{
-		{"removed, then another version", func(o owner) {
+		{"removed, and another version elsewhere", func(o *owner) {
 			if err := os.RemoveAll(o.folder); err != nil {
 				t.Fatal(err)
 			}
+			o.folder += " of another version"
+			o.copyFolder(fresh)
 		}},
-		{"replaced", func(o owner) {
+		{"replaced", func(o *owner) {
 			if err := os.Rename(o.folder, o.folder+".old"); err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +107,7 @@ func TestUpgradeAndRemoval(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"overwritten file by file", func(o owner) {
+		{"overwritten file by file", func(o *owner) {
 			for _, name := range []string{"oc-delegate", "oc-job"} {
 				path := filepath.Join("lib", runtime.GOOS+"-"+runtime.GOARCH, name)
 				if err := os.Remove(filepath.Join(o.folder, path)); err != nil {
@@ -138,10 +140,7 @@ func TestUpgradeAndRemoval(t *testing.T) {
 					}
 				}
 			}
-			c.change(o)
-			if _, err := os.Stat(o.folder); err != nil {
-				o.copyFolder(fresh)
-			}
+			c.change(&o)
 			if out, _ := o.job("--version"); !strings.HasPrefix(out, "oc-job 9.9.9-was-") {
 				t.Fatalf("the other version is %q", out)
 			}
