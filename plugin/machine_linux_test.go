@@ -35,7 +35,7 @@ var release = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp("", "oc-release-")
+	dir, err := os.MkdirTemp("", releases())
 	if err != nil {
 		return "", err
 	}
