@@ -33,7 +33,7 @@ func follow(a *cli.App, cmd command, c call.Call, maxWait time.Duration) int {
 	meter.close()
 	switch end := end.(type) {
 	case nil:
-		return deliver(a, c, store, v)
+		return deliver(a, cmd, c, store, v)
 	case *interruption:
 		if end.signal != os.Interrupt {
 			f := fault.New(fault.Interrupted, "interrupted by %s; job %s goes on", cli.SignalName(end.signal), v.ID)
@@ -47,7 +47,7 @@ func follow(a *cli.App, cmd command, c call.Call, maxWait time.Duration) int {
 		if err != nil {
 			return leave(a, store, v, fault.New(fault.Interrupted, "interrupted by SIGINT; job %s was told to end: %w", st.ID, err))
 		}
-		return deliver(a, c, store, v)
+		return deliver(a, cmd, c, store, v)
 	}
 	if errors.Is(end, context.DeadlineExceeded) {
 		return leave(a, store, v, fault.New(fault.JobRunning, "job %s is still %s after %s; it goes on in the background", v.ID, v.State.State, maxWait))
@@ -134,12 +134,13 @@ func accompany(ctx context.Context, store *job.Store, id string, told chan os.Si
 }
 
 // deliver answers as a foreground run does.
-func deliver(a *cli.App, c call.Call, store *job.Store, v job.View) int {
+func deliver(a *cli.App, cmd command, c call.Call, store *job.Store, v job.View) int {
 	res, err := store.Result(v)
 	if err != nil {
 		return a.Refuse(fault.Of(err))
 	}
 	c.Reply.UsageLog = "" // the supervisor has written it
+	res.Notes = append(res.Notes, remarksOn(cmd, res)...)
 	exit := a.Report(c.Reply, res, nil)
 	if exit == res.Exit { // else the answer did not get there
 		store.Heard(c.Request.Caller, v.ID)

@@ -13,6 +13,8 @@ import (
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/fault"
 )
 
 const description = `Hand one bounded task to a cheap OpenCode worker and get a short, checked answer back.
@@ -89,6 +91,20 @@ type command interface {
 	needs(c call.Call) string // says what the call lacks; empty = nothing
 	// task reads what the worker is told. An error says why it cannot be told anything.
 	task(ctx context.Context, a *cli.App, c call.Call) (task, error)
+}
+
+// A placed command works in a directory of our own, which it makes unless it only shows what it would do.
+type placed interface{ place(a *cli.App) error }
+
+// A remarking command has something to say of the form of an answer.
+type remarking interface{ remarks(answer string) []string }
+
+// remarksOn are those on the answer of a run that has ended well.
+func remarksOn(cmd command, res delegate.Result) []string {
+	if r, ok := cmd.(remarking); ok && res.Status == fault.OK {
+		return r.remarks(res.Text + "\n" + res.Digest)
+	}
+	return nil
 }
 
 // A task is what a worker is told, and how it is shown.

@@ -38,6 +38,11 @@ func run(a *cli.App, args []string) int {
 		}
 		return a.Refuse(f)
 	}
+	if p, ok := cmd.(placed); ok {
+		if err := p.place(a); err != nil {
+			return a.Refuse(fault.Of(err))
+		}
+	}
 	c, problems := call.Resolve(cmd.flags(), call.Environment{Getenv: a.Getenv, Home: a.Home, Cwd: a.Cwd})
 	maxWait, row, err := call.MaxWait(cmd.own().MaxWait, a.Getenv)
 	c.Rows = append(c.Rows, row)
@@ -91,5 +96,6 @@ func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, cmd 
 	// From here on a signal has its usual effect: whoever does not read our output must not keep us.
 	cancel()
 	meter.close()
+	res.Notes = append(res.Notes, remarksOn(cmd, res)...)
 	return a.Report(c.Reply, res, rerr)
 }

@@ -20,6 +20,7 @@ type verb struct {
 // verbs are all of them.
 var verbs = []verb{
 	{"review", "findings about a change", reviewDescription, reviewExamples, func() command { return &review{} }},
+	{"research", "claims with their sources from the web", researchDescription, researchExamples, func() command { return &research{} }},
 }
 
 func verbOf(name string) (verb, bool) {

@@ -197,6 +197,11 @@ func (r *resolver) absolute(path string) string {
 }
 
 func (r *resolver) place() {
+	if own := r.flags.Recipe; own.Dir != "" {
+		r.call.Request.Dir = own.Dir
+		r.row("dir", own.Dir, "built in for "+own.Name)
+		return
+	}
 	dir := tiers.First(r.flag("dir", r.flags.Dir), tiers.Value{Text: r.env.Cwd, Source: "current directory"})
 	if r.env.Cwd == "" && !filepath.IsAbs(dir.Text) {
 		r.problem("current directory", errors.New("is not there any more; go to another one, or name one with an absolute --dir"))
@@ -245,10 +250,15 @@ func (r *resolver) grant() {
 	if f.Write && !f.Profile.Set {
 		profile = tiers.Value{Text: "standard", Source: "flag --write"}
 	}
+	if own := r.flags.Recipe; own.Profile != "" {
+		profile = tiers.Value{Text: string(own.Profile), Source: "built in for " + own.Name}
+	}
 	p, err := permission.Parse(profile.Text)
 	r.problem(profile.Source, err)
 	switch {
 	case err != nil:
+	case p == permission.Research && r.flags.Recipe.Profile != p:
+		r.problem(profile.Source, errors.New("research is the profile of the verb of that name, which works where there is nothing of yours; leave it out, or call oc-delegate research"))
 	case p.Writes() && !f.Write:
 		r.problem(profile.Source, fmt.Errorf("%s lets the worker write; add --write, or leave the profile out", profile.Text))
 	case !p.Writes() && f.Write:

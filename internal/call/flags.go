@@ -8,6 +8,7 @@ package call
 import (
 	"errors"
 
+	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/tiers"
 )
 
@@ -85,6 +86,9 @@ type (
 type Recipe struct {
 	Name string     // of the verb; empty = an ordinary call
 	Tier tiers.Name // what the verb does best with, where nobody has chosen a model; empty = flash
+	// Dir is a directory of our own in which the verb works; empty = the caller's. It need not be there yet.
+	Dir     string
+	Profile permission.Profile // what the verb may do; empty = what the flags say
 }
 
 // Groups are the headings under which help shows the flags, in their order. The last is that of a background job.

@@ -170,7 +170,7 @@ func (c cage) close(agent, tmp string, writes bool) (grip, error) {
 // grip is close without the kernel's part. outside are the directories beyond the project that the rules let through.
 func (c cage) grip(agent, tmp string, writes bool, outside []string) (grip, error) {
 	profile := c.profile
-	if !writes {
+	if !writes && profile.Writes() {
 		profile = permission.ReadOnly
 	}
 	g := grip{agent: agent, auto: writes}
@@ -200,6 +200,7 @@ func (c cage) options(tmp string) opencode.EnvOptions {
 	return opencode.EnvOptions{
 		Dir: c.request.Dir, TmpDir: tmp, Keep: c.request.KeepEnv,
 		NoProjectConfig: c.sandbox() != sandboxOn,
+		Search:          c.profile == permission.Research,
 	}
 }
 

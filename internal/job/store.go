@@ -22,6 +22,7 @@ import (
 	"slices"
 	"time"
 
+	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/crashpoint"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/lock"
@@ -38,10 +39,11 @@ type Store struct {
 
 // The entries of the state directory.
 const (
-	jobsDir   = "jobs"   // a record each
-	activeDir = "active" // an empty file for each job that may be alive, so that nobody has to read the others
-	newsDir   = "news"   // by caller, an empty file for each background job whose end has not been told
-	cachesDir = "cache"
+	jobsDir     = "jobs"     // a record each
+	activeDir   = "active"   // an empty file for each job that may be alive, so that nobody has to read the others
+	researchDir = "research" // where runs work that have nothing to do with any files
+	newsDir     = "news"     // by caller, an empty file for each background job whose end has not been told
+	cachesDir   = "cache"
 	// callersDir says which sessions are one caller.
 	callersDir = "callers"
 	// argumentsDir holds what a person has typed after a command of Claude Code, for moments; package plugin keeps it.
@@ -53,7 +55,7 @@ const (
 )
 
 // ownEntries are all that we ever make there, but for temporary files.
-var ownEntries = []string{jobsDir, activeDir, newsDir, cachesDir, callersDir, argumentsDir, createLock, queueLock}
+var ownEntries = []string{jobsDir, activeDir, newsDir, cachesDir, callersDir, argumentsDir, researchDir, createLock, queueLock}
 
 // OpenStore opens the state directory at an absolute path and makes it when it is missing. An error is a
 // fault.Usage that says what is wrong with the directory.
@@ -79,6 +81,27 @@ func (s *Store) CacheDir() string {
 		return ""
 	}
 	return dir
+}
+
+// ResearchPath is where the directory is that [Store.ResearchDir] makes.
+func ResearchPath(root string) string { return filepath.Join(root, researchDir) }
+
+// ResearchDir is a directory without files, for runs that have nothing to do with any. It is a repository of its own: opencode takes the root of
+// the repository for the project, and the state directory may lie in one of the user's.
+func (s *Store) ResearchDir() (string, error) {
+	path := ResearchPath(s.root)
+	git := filepath.Join(path, ".git")
+	for _, dir := range []string{path, git, filepath.Join(git, "objects"), filepath.Join(git, "refs")} {
+		if err := makeDir(dir); err != nil {
+			return "", err
+		}
+	}
+	// With these three git takes it for a repository.
+	head := filepath.Join(git, "HEAD")
+	if err := atomicfile.WriteFast(head, []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+		return "", stateError(head, err)
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 func (s *Store) dir(id string) string { return filepath.Join(s.root, jobsDir, id) }

@@ -21,6 +21,8 @@ type EnvOptions struct {
 	Permission string
 	// NoProjectConfig makes opencode ignore the project's own configuration, AGENTS.md included.
 	NoProjectConfig bool
+	// Search makes opencode offer its tool for searching the web, which it does for its own provider only otherwise.
+	Search bool
 }
 
 // dropped are the variables that a worker must not get; a name that ends in "*" is a prefix. Kept by omission are those
@@ -76,6 +78,9 @@ func Additions(base []string, o EnvOptions) ([]string, error) {
 	set("OPENCODE_DISABLE_AUTOUPDATE", "1")
 	if o.NoProjectConfig {
 		set("OPENCODE_DISABLE_PROJECT_CONFIG", "1")
+	}
+	if o.Search {
+		set("OPENCODE_ENABLE_EXA", "1")
 	}
 	if len(o.Config) > 0 {
 		merged, err := permission.Merge([]byte(lookup(base, "OPENCODE_CONFIG_CONTENT")), o.Config)

@@ -12,6 +12,7 @@ package permission
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"opencode-delegate/internal/fault"
@@ -20,13 +21,16 @@ import (
 // A Profile is a named set of permissions.
 type Profile string
 
-// The profiles, each a superset of the one before.
+// The profiles that a caller chooses from, each a superset of the one before.
 const (
 	ReadOnly    Profile = "read-only"    // read, glob, grep, list
 	Standard    Profile = "standard"     // and edit, bash, todowrite
 	TrustedTest Profile = "trusted-test" // and task: subagents
 	FullTrusted Profile = "full-trusted" // every tool, MCP servers' and future ones included
 )
+
+// Research is ReadOnly and the web. It is for a directory in which there is nothing to tell the web of.
+const Research Profile = "research"
 
 // aliases are the second names of profiles.
 var aliases = map[string]Profile{
@@ -36,7 +40,7 @@ var aliases = map[string]Profile{
 // Parse returns the profile of a name, which may be the second one of its pair. Another name is a USAGE fault.
 func Parse(name string) (Profile, error) {
 	switch p := Profile(name); p {
-	case ReadOnly, Standard, TrustedTest, FullTrusted:
+	case ReadOnly, Standard, TrustedTest, FullTrusted, Research:
 		return p, nil
 	}
 	if p, ok := aliases[name]; ok {
@@ -50,7 +54,7 @@ func Parse(name string) (Profile, error) {
 func (p Profile) Name() string { return string(p) }
 
 // Writes reports whether the profile lets the worker change files.
-func (p Profile) Writes() bool { return p != ReadOnly }
+func (p Profile) Writes() bool { return p != ReadOnly && p != Research }
 
 // tools are the permission names of opencode 1.18.33 (its embedded source, and the configuration schema of its API), with names
 // of earlier and announced versions, which cost nothing. Each stands with the least profile that allows it; none = no profile does.
@@ -75,8 +79,11 @@ var tools = []struct {
 
 const none Profile = ""
 
+// web are the tools that Research has beside those of ReadOnly.
+var web = []string{"webfetch", "websearch"}
+
 // rank orders the profiles; an unknown one has no rights.
-var rank = map[Profile]int{ReadOnly: 1, Standard: 2, TrustedTest: 3, FullTrusted: 4}
+var rank = map[Profile]int{ReadOnly: 1, Research: 1, Standard: 2, TrustedTest: 3, FullTrusted: 4}
 
 func (p Profile) allows(least Profile) bool { return least != none && rank[p] >= rank[least] }
 
@@ -92,7 +99,7 @@ func (p Profile) Rules(outside ...string) json.RawMessage {
 		o.set("*", "deny")
 	}
 	for _, t := range tools {
-		o.set(t.name, action(p.allows(t.least)))
+		o.set(t.name, action(p.allows(t.least) || p == Research && slices.Contains(web, t.name)))
 	}
 	o.raw("external_directory", p.external(outside))
 	o.raw("read", p.read())
