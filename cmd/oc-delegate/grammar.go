@@ -96,13 +96,13 @@ type command interface {
 // A placed command works in a directory of our own, which it makes unless it only shows what it would do.
 type placed interface{ place(a *cli.App) error }
 
-// A remarking command has something to say of the form of an answer.
-type remarking interface{ remarks(answer string) []string }
+// A remarking command has something to say of the form of a digest.
+type remarking interface{ remarks(digest string) []string }
 
 // remarksOn are those on the answer of a run that has ended well.
 func remarksOn(cmd command, res delegate.Result) []string {
 	if r, ok := cmd.(remarking); ok && res.Status == fault.OK {
-		return r.remarks(res.Text + "\n" + res.Digest)
+		return r.remarks(res.Digest) // what the caller sees
 	}
 	return nil
 }

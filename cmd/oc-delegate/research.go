@@ -62,4 +62,4 @@ func (r *research) task(ctx context.Context, a *cli.App, c call.Call) (task, err
 	return task{prompt: research.Brief(), title: research.Title(), notes: notes}, nil
 }
 
-func (r *research) remarks(answer string) []string { return recipe.WithoutSource(answer) }
+func (r *research) remarks(digest string) []string { return recipe.WithoutSource(digest) }

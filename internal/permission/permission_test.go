@@ -69,7 +69,8 @@ func TestProfilesHoldExactlyTheirTools(t *testing.T) {
 	full := slices.DeleteFunc(slices.Clone(every), func(s string) bool {
 		return slices.Contains([]string{"question", "plan_enter", "plan_exit", "doom_loop"}, s)
 	})
-	for p, allowed := range map[Profile][]string{ReadOnly: read, Standard: standard, TrustedTest: test, FullTrusted: full} {
+	research := append(slices.Clone(read), "webfetch", "websearch")
+	for p, allowed := range map[Profile][]string{ReadOnly: read, Research: research, Standard: standard, TrustedTest: test, FullTrusted: full} {
 		rules := ruleset(t, p.Rules())
 		for _, tool := range every {
 			want := "deny"
@@ -89,7 +90,7 @@ func TestProfilesHoldExactlyTheirTools(t *testing.T) {
 }
 
 func TestTheFirstRuleDenies(t *testing.T) {
-	for _, p := range []Profile{ReadOnly, Standard, TrustedTest} {
+	for _, p := range []Profile{ReadOnly, Research, Standard, TrustedTest} {
 		if got := ruleset(t, p.Rules())[0]; got != (rule{"*", "*", "deny"}) {
 			t.Errorf("%s opens with %v", p, got)
 		}

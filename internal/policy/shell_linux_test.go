@@ -17,7 +17,7 @@ import (
 const recorder = `#!/bin/bash
 body=
 if [ -p /dev/stdin ] || [ -f /dev/stdin ]; then IFS= read -r -d '' body; fi
-printf '%s\0' "${0##*/}" "$#" "$@" "$body" "${OC_DELEGATE_OPENCODE-}${OC_DELEGATE_STATE-}${OC_X-}" >>"$RECORD"
+printf '%s\0' "${0##*/}" "$#" "$@" "$body" "${OC_DELEGATE_OPENCODE-}${OC_DELEGATE_STATE-}${OC_X-}" >>"$RECORD$$"
 `
 
 var bystanders = []string{"touch", "cat", "env", "nohup", "timeout", "sudo", "xargs", "bash", "oc-job.sh", "0", "oc-delegate2"}
@@ -60,7 +60,9 @@ type outcome struct {
 // run runs a command in a shell. wrapped runs it as the host does, through eval with an empty stdin.
 func (s shelter) run(t testing.TB, shell, command string, wrapped bool) outcome {
 	t.Helper()
-	os.Remove(s.record)
+	for _, f := range s.records(t) {
+		os.Remove(f)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	args := []string{"-c", command}
@@ -86,7 +88,12 @@ func (s shelter) run(t testing.TB, shell, command string, wrapped bool) outcome 
 			os.Remove(filepath.Join(s.project, f))
 		}
 	}
-	data, _ := os.ReadFile(s.record)
+	var data []byte
+	for _, f := range s.records(t) {
+		one, err := os.ReadFile(f)
+		must(t, err)
+		data = append(data, one...)
+	}
 	fields := strings.Split(string(data), "\x00")
 	for len(fields) > 1 {
 		n, err := strconv.Atoi(fields[1])
@@ -97,6 +104,14 @@ func (s shelter) run(t testing.TB, shell, command string, wrapped bool) outcome 
 		fields = fields[4+n:]
 	}
 	return o
+}
+
+// records are those of each process that ran: bash writes line by line, and two of them into one file would be mixed.
+func (s shelter) records(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob(s.record + "[0-9]*")
+	must(t, err)
+	return files
 }
 
 // settle is how long what a command leaves in the background may take.

@@ -126,8 +126,8 @@ var keptFlags = []flag{{name: "args-from-hook", use: refused, why: "it takes the
 var commands = map[string][]verb{
 	Delegate: {
 		{act: begin, flags: [][]flag{commonFlags, callFlags, placeFlags, everyFlags, waitFlags}},
-		{name: "research", act: begin, flags: [][]flag{commonFlags, everyFlags, waitFlags}},
 		{name: "review", act: begin, flags: [][]flag{commonFlags, placeFlags, everyFlags, waitFlags, {{name: "base", value: true}, {name: "adversarial"}}}},
+		{name: "research", act: begin, flags: [][]flag{commonFlags, everyFlags, waitFlags}},
 	},
 	Jobber: {
 		{name: "start", act: begin, flags: [][]flag{commonFlags, callFlags, placeFlags, everyFlags, jobFlags, {{name: "reuse"}}}},

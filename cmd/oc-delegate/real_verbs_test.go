@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// verb runs a verb of the program with one word.
+func (p *place) verb(name, word string) outcome {
+	p.T.Helper()
+	cmd := p.command("", name, word)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Run() // the signal line tells more than the exit code
+	return outcome{stdout: stdout.String(), stderr: stderr.String(), signal: signalOf(p.T, stderr.String())}
+}
+
+// The worker of a review reads files and the difference, and changes nothing.
+func TestRealReview(t *testing.T) {
+	t.Parallel()
+	p := realPlace(t)
+	p.Write("project/a.txt", "hello\nthis line is new\n")
+	before := p.Snapshot()
+	o := p.verb("review", `mind the greeting [[mock:[{"calls":[{"tool":"read","args":{"filePath":"a.txt"}},{"tool":"bash","args":{"command":"echo x > b.txt","description":"x"}}]},{"text":"a.txt:2 low: it is new","digest":true}]]]`)
+	o.want(t, "OK")
+	if after := p.Snapshot(); len(after) != len(before) {
+		t.Errorf("%d files, were %d", len(after), len(before))
+	}
+	told := ""
+	for _, r := range p.Model.Requests() {
+		told += r.User
+		if slices.Contains(r.Tools, "bash") || slices.Contains(r.Tools, "webfetch") {
+			t.Errorf("the model was offered %v", r.Tools)
+		}
+	}
+	if !strings.Contains(told, "+this line is new") || !strings.Contains(told, "mind the greeting") {
+		t.Errorf("the worker was told %q", told)
+	}
+}
+
+// The worker of a research fetches pages, and has nothing to tell them: no file of the project or of the home, no command, not even to read.
+func TestRealResearch(t *testing.T) {
+	t.Parallel()
+	p := realPlace(t)
+	p.Write("project/secret.txt", "the-content\n")
+	p.Write("home/notes.txt", "the-content\n")
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<html><body><p>The answer is 4711.</p></body></html>")
+	}))
+	defer page.Close()
+	before := p.Snapshot()
+	o := p.verb("research", fmt.Sprintf(`What is the answer? [[mock:[{"calls":[
+		{"tool":"webfetch","args":{"url":"%s/","format":"text"}},
+		{"tool":"read","args":{"filePath":"%s/secret.txt"}},
+		{"tool":"read","args":{"filePath":"%s/home/notes.txt"}},
+		{"tool":"glob","args":{"pattern":"**/*","path":"%s"}},
+		{"tool":"bash","args":{"command":"cat %s/secret.txt","description":"x"}}]},
+		{"text":"It is 4711.\n\n===DIGEST===\nClaims:\n- 4711, see %s/ \"The answer is 4711.\""}]]]`, page.URL, p.Project, p.Root, p.Project, p.Project, page.URL))
+	o.want(t, "OK")
+	r := p.result(o)
+	if r.Profile != "research" || r.Changes.Files != nil && len(r.Changes.Files) > 0 || strings.Contains(o.stderr, "no address on the web") {
+		t.Errorf("profile %s, changes %+v, %s", r.Profile, r.Changes, o.stderr)
+	}
+	events, err := os.ReadFile(filepath.Join(r.Record, "events.jsonl"))
+	if err != nil || !strings.Contains(string(events), "The answer is 4711.") || strings.Contains(string(events), "the-content") {
+		t.Errorf("the events: %v\n%s", err, events)
+	}
+	for _, r := range p.Model.Requests() {
+		if !slices.Contains(r.Tools, "webfetch") || !slices.Contains(r.Tools, "websearch") || slices.Contains(r.Tools, "bash") || slices.Contains(r.Tools, "edit") {
+			t.Errorf("the model was offered %v", r.Tools)
+		}
+		if strings.Contains(r.System, p.Project) {
+			t.Error("the model was told of the project")
+		}
+	}
+	after := p.Snapshot()
+	for name, content := range after {
+		if before[name] != content {
+			t.Errorf("changed: %s", name)
+		}
+	}
+	// A second one needs no second directory, and an answer without an address is remarked.
+	o = p.verb("research", `And now? [[mock:{"text":"I just know it.","digest":true}]]`)
+	o.want(t, "OK")
+	if !strings.Contains(o.stderr, "note: the answer names no address on the web") {
+		t.Errorf("%s", o.stderr)
+	}
+}
