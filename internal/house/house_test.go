@@ -13,10 +13,11 @@ import (
 // below its own.
 var layers = [][]string{
 	{"internal/crashpoint", "internal/fault", "internal/lazyregexp", "internal/plain"},
-	{"internal/redact"},
+	{"internal/excerpt", "internal/redact"},
 	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/lock", "internal/permission", "internal/proc", "internal/sandbox", "internal/tiers"},
-	{"internal/record", "internal/repocode"},
+	{"internal/ledger", "internal/record", "internal/repocode"},
 	{"internal/gitdiff", "internal/opencode", "internal/planted", "internal/tree"},
+	{"internal/worktree"},
 	{"internal/delegate"},
 	{"internal/call", "internal/journal", "internal/policy", "internal/recipe"},
 	{"internal/job"},
