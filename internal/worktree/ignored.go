@@ -1,0 +1,195 @@
+package worktree
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"opencode-delegate/internal/gitconfig"
+	"opencode-delegate/internal/repocode"
+)
+
+// maxRepositories bounds the repositories below a directory of which git is asked what they ignore.
+const maxRepositories = 64
+
+// ignored is the coverage before a run.
+type ignored struct {
+	dir     string
+	environ []string
+	asked   int
+	paths   map[string]bool // what git ignores; of a directory that it ignores as a whole only the directory itself
+	byName  map[string]bool // directories below which git could not be asked: names alone decide
+}
+
+func newIgnored(dir string, environ []string) *ignored {
+	return &ignored{dir: dir, environ: environ, paths: map[string]bool{}, byName: map[string]bool{}}
+}
+
+// enter asks git about the repository that a directory belongs to, or holds.
+func (g *ignored) enter(ctx context.Context, at string, git bool) error {
+	if !git && at != "" {
+		return nil
+	}
+	dir := filepath.Join(g.dir, filepath.FromSlash(at))
+	gitDir, common, top, ok := repocode.Dirs(dir)
+	if at == "" && (!ok || top == "") {
+		g.byName[""] = true
+		return nil
+	}
+	if !ok || at != "" && top != dir {
+		return nil // a .git that git does not take for one
+	}
+	if g.asked++; g.asked > maxRepositories {
+		g.byName[at] = true
+		return nil
+	}
+	err := g.ask(ctx, at, dir, gitDir, common, top)
+	if ctx.Err() != nil || at == "" {
+		return err
+	}
+	g.byName[at] = err != nil // a damaged repository inside of another is no reason to keep nothing
+	return nil
+}
+
+func (g *ignored) ask(ctx context.Context, at, dir, gitDir, common, top string) error {
+	git, err := newGit(g.environ, top, gitDir, common)
+	if err != nil {
+		return err
+	}
+	defer git.close()
+	args := []string{"ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-per-directory=.gitignore"}
+	for _, file := range git.ignoreFiles() {
+		args = append(args, "--exclude-from="+file)
+	}
+	rel, err := filepath.Rel(top, dir)
+	if err != nil {
+		return err
+	}
+	return git.run(ctx, nil, func(out io.Reader) error {
+		in := bufio.NewReaderSize(out, 32<<10)
+		for {
+			name, err := in.ReadString(0)
+			if name = strings.TrimRight(name, "/\x00"); name != "" {
+				g.note(at, rel, name)
+			}
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}, args...)
+}
+
+// note takes one name, which is relative to the top of its repository. rel is where our directory, or the nested repository, lies in it.
+func (g *ignored) note(at, rel, name string) {
+	rel = filepath.ToSlash(rel)
+	switch {
+	case rel == ".":
+		g.paths[path.Join(at, name)] = true
+	case name == rel || strings.HasPrefix(rel, name+"/"):
+		g.paths[""] = true // our directory itself is ignored
+	default:
+		if below, ok := strings.CutPrefix(name, rel+"/"); ok {
+			g.paths[path.Join(at, below)] = true
+		}
+	}
+}
+
+func (g *ignored) hole(p string, dir bool, size, maxIgnored int64) string {
+	ignored, dependency := g.paths[""], false
+	for up := p; up != "."; up = path.Dir(up) {
+		ignored = ignored || g.paths[up]
+		dependency = dependency || dependencies[path.Base(up)] && (up != p || dir)
+	}
+	if dependency && !ignored {
+		ignored = g.named(p)
+	}
+	switch {
+	case ignored && dependency:
+		return "dependencies, which git ignores"
+	case ignored && !dir && size > maxIgnored:
+		return "git ignores it, and it is too large"
+	}
+	return ""
+}
+
+// named reports whether git could not be asked about a path.
+func (g *ignored) named(p string) bool {
+	for up := path.Dir(p); ; up = path.Dir(up) {
+		if up == "." {
+			return g.byName[""]
+		}
+		if named, ok := g.byName[up]; ok {
+			return named
+		}
+	}
+}
+
+// ignoreFiles are the files with patterns that lie outside of the work tree.
+func (g *git) ignoreFiles() []string {
+	home, config := g.lookup("HOME"), g.lookup("XDG_CONFIG_HOME")
+	if config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	file := ""
+	if config != "" {
+		file = filepath.Join(config, "git", "ignore")
+	}
+	sources := append(repocode.UserConfig(home, g.lookup), filepath.Join(g.common, "config"))
+	for _, source := range sources {
+		if set, ok := configured(source, "core.excludesfile"); ok {
+			file = set
+		}
+	}
+	if rest, ok := strings.CutPrefix(file, "~/"); ok {
+		file = filepath.Join(home, rest)
+	}
+	var files []string
+	for _, f := range []string{file, filepath.Join(g.common, "info", "exclude")} {
+		if fi, err := os.Stat(f); err == nil && fi.Mode().IsRegular() && filepath.IsAbs(f) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// configured is the last value of a key in one configuration file. Files that it includes are not looked at: they may be pipes.
+func configured(file, key string) (value string, ok bool) {
+	text, err := readRegular(file, gitconfig.MaxSize)
+	if err != nil {
+		return "", false
+	}
+	parsed, err := gitconfig.Parse(text)
+	if err != nil {
+		return "", false
+	}
+	for _, e := range parsed.Entries {
+		if e.Key == key {
+			value, ok = e.Value, true
+		}
+	}
+	return value, ok
+}
+
+// readRegular reads a file that is one, and no more of it than limit bytes.
+func readRegular(name string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|openNoBlock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() || fi.Size() > limit {
+		return nil, os.ErrInvalid
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
+}

@@ -1,0 +1,3 @@
+package worktree
+
+const openNoBlock = 0

@@ -1,0 +1,225 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/tree"
+)
+
+// An Undo says how a snapshot is restored. The zero value is what a person means who changed nothing since the run.
+type Undo struct {
+	// Save is a directory that is made for a snapshot of the present state, before anything is changed. Empty: none is taken.
+	Save string
+	// Force undoes also what was changed again after the run. It needs Save.
+	Force bool
+}
+
+// Restored says what a Restore did.
+type Restored struct {
+	Changed []string // paths that are as before the run again, sorted; the undone and no others
+	Stayed  []string // directories that came with the run and hold what did not, or a .git: they are not removed
+}
+
+// A Conflict is the error that names the paths which Restore would have overwritten.
+type Conflict struct {
+	Paths []string // sorted, not empty
+}
+
+func (c *Conflict) Error() string {
+	shown, more := c.Paths, ""
+	if len(shown) > 10 {
+		more = fmt.Sprintf(" and %d more", len(shown)-10)
+		shown = shown[:10]
+	}
+	text := ""
+	for i, p := range shown {
+		if i > 0 {
+			text += ", "
+		}
+		text += tree.Quote(p)
+	}
+	return "changed since the run ended: " + text + more
+}
+
+// Restore undoes what the run did: each path that was another one at its end than before is again as it was before, with type, mode and content. What the
+// run left alone is not touched, even if it has been changed since. A path that is neither as before nor as at the end is a conflict; without Force nothing
+// is touched then, and the CONFLICT fault wraps a *[Conflict]. Nothing in a .git is touched: HEAD, index and configuration stay as they are.
+//
+// A Restore that was interrupted can be repeated.
+func (s *Snapshot) Restore(ctx context.Context, u Undo) (Restored, error) {
+	if u.Force && u.Save == "" {
+		return Restored{}, fault.New(fault.Usage, "undo by force needs a place for a snapshot of what is there now")
+	}
+	now, err := s.now(ctx)
+	if err != nil {
+		return Restored{}, fmt.Errorf("undo in %s: %w", s.list.dir, err)
+	}
+	end, err := readList(filepath.Join(s.store, endName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !u.Force:
+		return Restored{}, fault.New(fault.Conflict, "undo in %s: what the run left was not recorded, so that it cannot be told from later changes", s.list.dir).
+			With("--force undoes both and keeps a snapshot of what is there now")
+	case errors.Is(err, fs.ErrNotExist):
+		end = now
+	case err != nil:
+		return Restored{}, fmt.Errorf("undo in %s: %w", s.list.dir, err)
+	}
+	todo, conflicts := plan(s.list, end, now)
+	if len(conflicts) > 0 && !u.Force {
+		return Restored{}, fault.New(fault.Conflict, "undo in %s: %w", s.list.dir, &Conflict{conflicts}).
+			With("--force undoes them too and keeps a snapshot of what is there now")
+	}
+	if hole := uncovered(todo, now); hole != "" {
+		return Restored{}, fault.New(fault.Conflict, "undo in %s: %s is in the way and no snapshot holds it; move it to another place", s.list.dir, tree.Quote(hole))
+	}
+	var saved *Snapshot
+	if u.Save != "" {
+		_, save, err := places(s.list.dir, u.Save)
+		if err != nil {
+			return Restored{}, err
+		}
+		if saved, err = take(ctx, s.list.dir, save, Options{}.withDefaults(), newCovered(s.list)); err != nil {
+			return Restored{}, err
+		}
+	}
+	done, err := s.apply(ctx, todo)
+	if err == nil && saved != nil {
+		err = saved.End(ctx)
+	}
+	if err != nil {
+		return done, fmt.Errorf("undo in %s, which can be repeated: %w", s.list.dir, err)
+	}
+	return done, nil
+}
+
+// A step takes one path from what it is to what it was.
+type step struct {
+	path     string
+	was, now *entry // nil: nothing
+}
+
+// plan lists the steps, sorted by path, and what stands in their way.
+func plan(before, end, now list) (todo []step, conflicts []string) {
+	steps, blocked := map[string]step{}, map[string]bool{}
+	for _, p := range allPaths(before, end) {
+		was, left, is := before.find(p), end.find(p), now.find(p)
+		if same(was, left) || same(was, is) {
+			continue
+		}
+		steps[p] = step{p, was, is}
+		if !same(left, is) && !(isDir(was) && isDir(is)) { // a repetition finds directories whose mode is not yet set
+			blocked[p] = true
+		}
+	}
+	// A directory that was there before and at the end, and in which something has to be placed, may be gone.
+	for p, t := range maps.Clone(steps) {
+		for up := path.Dir(p); up != "." && t.was != nil; up = path.Dir(up) {
+			if _, known := steps[up]; !known && !isDir(now.find(up)) {
+				steps[up] = step{up, before.find(up), now.find(up)}
+				blocked[up] = true
+			}
+		}
+	}
+	// What was put below something that has to be no directory again is in the way too.
+	for i := range now.entries {
+		e := &now.entries[i]
+		if _, known := steps[e.path]; !known && hidden(e.path, steps) {
+			steps[e.path] = step{e.path, nil, e}
+			blocked[e.path] = true
+		}
+	}
+	byPath := func(a, b step) int { return cmp.Compare(a.path, b.path) }
+	return slices.SortedFunc(maps.Values(steps), byPath), slices.Sorted(maps.Keys(blocked))
+}
+
+func isDir(e *entry) bool { return e != nil && e.mode.IsDir() }
+
+// hidden reports whether a path cannot be once the steps are done, because something above it is no directory then.
+func hidden(p string, steps map[string]step) bool {
+	for up := path.Dir(p); up != "."; up = path.Dir(up) {
+		if t, ok := steps[up]; ok && t.was != nil && !isDir(t.was) {
+			return true
+		}
+	}
+	return false
+}
+
+// uncovered is the first path below which something has to go that no list knows, such as a .git.
+func uncovered(todo []step, now list) string {
+	steps := map[string]step{}
+	for _, t := range todo {
+		steps[t.path] = t
+	}
+	for _, h := range now.holes {
+		if hidden(h.Path, steps) {
+			return h.Path
+		}
+	}
+	return ""
+}
+
+// allPaths are the paths of both lists, sorted, each once.
+func allPaths(a, b list) []string {
+	var all []string
+	for _, l := range []list{a, b} {
+		for i := range l.entries {
+			all = append(all, l.entries[i].path)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// apply removes what has to go, from the depth upward, makes directories downward, then files and links, then sets modes of directories upward.
+func (s *Snapshot) apply(ctx context.Context, todo []step) (Restored, error) {
+	var done Restored
+	if len(todo) == 0 {
+		return done, nil
+	}
+	root, err := os.OpenRoot(s.list.dir)
+	if err != nil {
+		return done, err
+	}
+	defer root.Close()
+	kept, err := os.Open(filepath.Join(s.store, contentsName))
+	if err != nil {
+		return done, err
+	}
+	defer kept.Close()
+	p := &placer{ctx: ctx, root: root, kept: kept, modes: map[string]fs.FileMode{}}
+	for i := len(todo) - 1; i >= 0; i-- {
+		if t := todo[i]; t.now != nil && (t.was == nil || t.now.mode.Type() != t.was.mode.Type()) {
+			stays, err := p.remove(t)
+			if err != nil {
+				return done, err
+			}
+			if stays {
+				done.Stayed = append(done.Stayed, t.path)
+			}
+		}
+	}
+	for _, t := range todo {
+		if t.was == nil {
+			continue
+		}
+		if err := p.place(t); err != nil {
+			return done, err
+		}
+	}
+	for _, t := range todo {
+		done.Changed = append(done.Changed, t.path)
+	}
+	slices.Sort(done.Stayed)
+	done.Changed = slices.DeleteFunc(done.Changed, func(path string) bool { _, ok := slices.BinarySearch(done.Stayed, path); return ok })
+	return done, p.settle()
+}

@@ -1,0 +1,163 @@
+// Package worktree keeps what a run could destroy, and gives it back.
+//
+//	before, err := worktree.Take(ctx, dir, store, o)   // before a run that writes in place
+//	…the run, and the end of every process of it…
+//	err = before.End(ctx)                              // what the run has left
+//	…
+//	done, err := before.Restore(ctx, worktree.Undo{})  // maybe days later
+//
+// A snapshot is a directory of ours outside the work tree: the contents of the files and a list of them. It is no ref of the user's
+// repository, because a worker that may commit may write to its .git: it could remove the ref and the objects with it, and whatever
+// git did there for us would be done under configuration that the worker wrote. A tree of git also knows neither mode 0600 nor an empty
+// directory. So a snapshot needs no git, changes nothing in .git, and outlives its loss.
+//
+// Contents are the bytes on the disk; no filter and no attribute counts. Covered are tracked, untracked and ignored files. Not
+// covered, and named by [Snapshot.Left]: ignored directories of dependencies (node_modules, .venv, …), ignored files above 50 MB, what is no
+// file, link or directory, what cannot be read, and each .git. Owners, times and extended attributes are not kept.
+//
+// Before the run git is asked which files it ignores, with a git directory of our own. After the run no git is asked: what was covered
+// before is covered then, and what is new is covered too, whatever .gitignore now says.
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"opencode-delegate/internal/fault"
+)
+
+// Options bound the work of Take. The zero value is right for a run.
+type Options struct {
+	// Environ is the caller's environment; git finds the user's own ignore file by it.
+	Environ []string
+	// MaxEntries bounds the files and directories. 0 means 1,000,000.
+	MaxEntries int
+	// MaxBytes bounds the contents together. 0 means 8 GiB.
+	MaxBytes int64
+	// MaxIgnored is the size of the largest ignored file that is covered, in bytes. 0 means 50 MB.
+	MaxIgnored int64
+}
+
+func (o Options) withDefaults() Options {
+	o.MaxEntries = cmp.Or(o.MaxEntries, 1_000_000)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 8<<30)
+	o.MaxIgnored = cmp.Or(o.MaxIgnored, 50_000_000)
+	return o
+}
+
+// A Snapshot is a directory as it was at one moment, with all contents.
+type Snapshot struct {
+	store string
+	list  list
+}
+
+// A Hole is a path that a snapshot does not cover.
+type Hole struct {
+	Path string // relative, with slashes
+	Why  string
+	git  bool // it is a .git, which lies inside of a directory that is covered
+}
+
+// Take makes a snapshot of dir in store, a directory that it makes and that must not exist. Neither may lie in the other. When it returns nil the
+// snapshot is complete; after a crash or an error [Open] knows that it is not.
+func Take(ctx context.Context, dir, store string, o Options) (*Snapshot, error) {
+	dir, store, err := places(dir, store)
+	if err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	return take(ctx, dir, store, o, newIgnored(dir, o.Environ))
+}
+
+// places are the absolute forms of both directories.
+func places(dir, store string) (string, string, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", "", fault.New(fault.Usage, "snapshot of %s: %w", dir, err)
+	}
+	parent, err := filepath.Abs(filepath.Dir(store))
+	if err == nil {
+		parent, err = filepath.EvalSymlinks(parent)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("snapshot in %s: %w", store, err)
+	}
+	store = filepath.Join(parent, filepath.Base(store))
+	if within(dir, store) || within(store, dir) {
+		return "", "", fault.New(fault.Usage, "a snapshot of %s cannot be kept in %s: one lies in the other; set the state directory to another place", dir, store)
+	}
+	return dir, store, nil
+}
+
+// within reports whether path is root or lies below it.
+func within(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func take(ctx context.Context, dir, store string, o Options, cover coverage) (*Snapshot, error) {
+	if err := os.Mkdir(store, 0o700); err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", dir, err)
+	}
+	s := &Snapshot{store: store}
+	keep, err := createContents(store, o.MaxBytes)
+	if err == nil {
+		s.list, err = walk(ctx, dir, o, cover, keep.add)
+		err = errors.Join(err, keep.close())
+	}
+	if err == nil {
+		err = writeList(filepath.Join(store, beforeName), s.list)
+	}
+	if err != nil {
+		os.RemoveAll(store)
+		return nil, fault.New(fault.Of(err).Kind, "snapshot of %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// Open reads a snapshot that Take has finished.
+func Open(store string) (*Snapshot, error) {
+	l, err := readList(filepath.Join(store, beforeName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "there is no complete snapshot in %s", store)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("snapshot in %s: %w", store, err)
+	}
+	return &Snapshot{store: store, list: l}, nil
+}
+
+// Dir is the directory that the snapshot is of.
+func (s *Snapshot) Dir() string { return s.list.dir }
+
+// Left names what is not covered, at most 1,000 of it, and says how many there are.
+func (s *Snapshot) Left() (holes []Hole, all int) {
+	return slices.Clone(s.list.holes[:min(len(s.list.holes), 1000)]), len(s.list.holes)
+}
+
+// End records what the run has left, so that Restore can tell the run's changes from later ones. Nothing of the run may be alive.
+func (s *Snapshot) End(ctx context.Context) error {
+	l, err := s.now(ctx)
+	if err == nil {
+		err = writeList(filepath.Join(s.store, endName), l)
+	}
+	if err != nil {
+		return fmt.Errorf("the state of %s after the run: %w", s.list.dir, err)
+	}
+	return nil
+}
+
+// now is the directory as it is, without contents, as far as the snapshot covers it.
+func (s *Snapshot) now(ctx context.Context) (list, error) {
+	return walk(ctx, s.list.dir, Options{MaxEntries: 4_000_000}.withDefaults(), newCovered(s.list), nil)
+}
