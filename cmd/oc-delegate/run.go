@@ -10,6 +10,7 @@ import (
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/job"
 )
 
 // run is the whole call; its result is the exit code.
@@ -92,7 +93,7 @@ func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, cmd 
 	}
 	a.SayEach("note", t.notes)
 	meter := newMeter(c.Progress, a.Stderr, a.Say)
-	res, rerr := store.Run(ctx, plan, t.prompt, t.title, meter.show)
+	res, rerr := store.Run(ctx, plan, job.Order{Prompt: t.prompt, Task: t.title, From: a.Cwd}, meter.show)
 	// From here on a signal has its usual effect: whoever does not read our output must not keep us.
 	cancel()
 	meter.close()

@@ -9,6 +9,7 @@ import (
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
+	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/tiers"
 )
@@ -69,6 +70,13 @@ func (e earlier) again(f againFlags, change func(*call.Flags)) (cli.Start, []str
 		flags.Timeout = f.Timeout
 	}
 	change(&flags)
+	if flags.Recipe.Profile == permission.Research {
+		dir, err := e.store.ResearchDir()
+		if err != nil {
+			return cli.Start{}, []string{err.Error()}
+		}
+		flags.Recipe.Dir = dir
+	}
 	c, problems := call.Resolve(flags, call.Environment{Getenv: e.app.Getenv, Home: e.app.Home, Cwd: e.app.Cwd})
 	if req := &c.Request; req.Model == e.req.Model && !flags.Tier.Set {
 		req.ModelSource = "job " + e.view.ID
@@ -144,7 +152,7 @@ func (v *retryVerb) run(a *cli.App) int {
 	if s.Prompt, err = e.store.ReadPrompt(e.view.ID); err != nil {
 		return refuse(a, err)
 	}
-	s.RetryOf = e.view.ID
+	s.Task, s.RetryOf = e.view.Task, e.view.ID
 	return v.begin(ctx, a, e.store, s)
 }
 
@@ -186,7 +194,7 @@ func (v *recoverVerb) run(a *cli.App) int {
 	if err != nil {
 		return refuse(a, err)
 	}
-	s.Prompt, s.Task, s.ContinueOf = resumption(e.view, task), task, e.view.ID
+	s.Prompt, s.Task, s.ContinueOf = resumption(e.view, task), e.view.Task, e.view.ID
 	if e.view.State.State == job.TimedOut && !v.Timeout.Set {
 		a.Say("note: it has the same limit as before, %s; --timeout gives it more", s.Call.Request.Timeout)
 	}

@@ -29,6 +29,10 @@ func FlagsOf(req delegate.Request) Flags {
 	}
 	if p, err := permission.Parse(req.Profile); err == nil {
 		f.Write = p.Writes()
+		if p == permission.Research {
+			f.Recipe = Recipe{Name: "research", Profile: p} // whose directory is the caller's to make
+			f.Dir, f.Profile = Once{}, Once{}
+		}
 	}
 	return f
 }

@@ -49,7 +49,7 @@ func (a *App) Begin(ctx context.Context, store *job.Store, s Start) (st job.Stat
 		launch.MaxJobs = cmp.Or(n, job.DefaultMaxJobs())
 	}
 	return store.Start(ctx, a.Self, job.Order{
-		Request: req, Prompt: s.Prompt, Task: s.Task, Launch: &launch, Name: s.Name, After: s.After,
+		Request: req, Prompt: s.Prompt, Task: s.Task, From: a.Cwd, Launch: &launch, Name: s.Name, After: s.After,
 		RetryOf: s.RetryOf, ContinueOf: s.ContinueOf, Reuse: s.Reuse,
 	}, a.Now())
 }

@@ -10,6 +10,7 @@ import (
 	"opencode-delegate/internal/event"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/opencode"
+	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
 )
@@ -66,7 +67,9 @@ func (r *run) askForDigest(ctx context.Context, agent, tmp string) (digest.Diges
 	if r.res.Session == nil {
 		return digest.Digest{}, false
 	}
-	g, err := r.plan.cage.close(agent, tmp, false)
+	c := r.plan.cage
+	c.profile = permission.ReadOnly
+	g, err := c.close(agent, tmp, false)
 	if err != nil {
 		r.note("the missing digest could not be asked for: %v", err)
 		return digest.Digest{}, false

@@ -72,8 +72,32 @@ func (c cage) sandbox() string {
 // opensRepository reports whether the worker can change anything of the repository: it may write, or no kernel keeps it from it.
 func (c cage) opensRepository() bool { return c.profile.Writes() || c.sandbox() != sandboxOn }
 
+// ResearchDir is the name of the directory below our records in which every research works.
+const ResearchDir = "research"
+
+// checkResearch refuses what would let a worker that has the web tell it something: a directory that may hold files, and anything handed to it.
+func (c cage) checkResearch() error {
+	req, own := c.request, filepath.Join(c.host.StateRoot, ResearchDir)
+	real, err := filepath.EvalSymlinks(own)
+	if err != nil {
+		real = own // not there yet
+	}
+	switch {
+	case c.profile != permission.Research:
+		return nil
+	case req.Dir != own && req.Dir != real:
+		return fault.New(fault.Usage, "a research works in %s, and not in %s", own, req.Dir)
+	case len(req.Files)+len(req.AllowRead)+len(req.AllowWrite)+len(req.KeepEnv) > 0 || req.Agent != "" || req.NoSandbox || req.TrustProject:
+		return fault.New(fault.Usage, "a research is given nothing of yours and no more rights: no file, directory, variable or agent")
+	}
+	return nil
+}
+
 // check refuses what no cage can hold.
 func (c cage) check() error {
+	if err := c.checkResearch(); err != nil {
+		return err
+	}
 	if c.profile.Writes() && !c.request.NoSandbox {
 		if err := sandbox.CheckDir(c.request.Dir, c.host.Home, c.host.StateRoot, c.dirs); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/repocode"
 )
@@ -19,6 +20,7 @@ type Order struct {
 	Prompt  string
 	Task    string  // whose first words are shown; empty = the prompt's
 	Launch  *Launch // nil: the caller is the supervisor, and waits
+	From    string  // where the caller is; a research, which works in a directory of ours, belongs to the repository of this one
 
 	Name       string
 	After      []string // full ids
@@ -46,9 +48,13 @@ func (o Order) state() State {
 	if task == "" {
 		task = o.Prompt
 	}
+	place := req.Dir
+	if req.Profile == string(permission.Research) && o.From != "" {
+		place = o.From
+	}
 	st := State{
 		Schema: Schema, Name: o.Name, State: Queued, Caller: req.Caller, Background: o.Launch != nil,
-		Dir: req.Dir, Repo: Repository(req.Dir), Session: req.Session,
+		Dir: req.Dir, Repo: Repository(place), Session: req.Session,
 		Tier: req.Tier, Model: req.Model, Profile: req.Profile, Task: plain.Line(task, taskLimit), Prompt: hex.EncodeToString(sum[:]),
 		After: distinct(o.After), RetryOf: o.RetryOf, ContinueOf: o.ContinueOf,
 	}

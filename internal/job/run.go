@@ -12,20 +12,21 @@ import (
 )
 
 // Run carries out a prepared delegation in this process, under a record of its own whose lease it holds meanwhile. It counts
-// against the limits of background jobs and never waits for its turn. Lists show the task's first words, or those of the prompt when it is empty.
+// against the limits of background jobs and never waits for its turn. The request of the order is the plan's.
 //
 // The result stands whatever happens to the record; an error beside it tells that the record is missing or not complete, one
 // without a result that nothing was started. A result that is USAGE, NOT_FOUND or OPENCODE_MISSING has no record.
-func (s *Store) Run(ctx context.Context, plan *delegate.Plan, prompt, task string, watch func(delegate.Progress)) (delegate.Result, error) {
+func (s *Store) Run(ctx context.Context, plan *delegate.Plan, o Order, watch func(delegate.Progress)) (delegate.Result, error) {
 	now := plan.Now()
-	j, _, err := s.create(ctx, Order{Request: plan.Request, Prompt: prompt, Task: task}, now)
+	o.Request = plan.Request
+	j, _, err := s.create(ctx, o, now)
 	if err != nil {
 		return delegate.Result{}, err
 	}
 	ctx, stop := j.heed(ctx)
 	defer stop()
 	j.keep(func(st *State) { st.State, st.StartedAt = Running, &now })
-	res, eerr := j.carryOut(ctx, plan, prompt, watch)
+	res, eerr := j.carryOut(ctx, plan, o.Prompt, watch)
 	switch res.Status {
 	case fault.Usage, fault.NotFound, fault.OpencodeMissing:
 		// Only opencode itself could tell: a session that it has lost, a program that has gone meanwhile. Nothing was delegated.

@@ -24,6 +24,7 @@ import (
 
 	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/crashpoint"
+	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/lock"
 	"opencode-delegate/internal/record"
@@ -39,10 +40,10 @@ type Store struct {
 
 // The entries of the state directory.
 const (
-	jobsDir     = "jobs"     // a record each
-	activeDir   = "active"   // an empty file for each job that may be alive, so that nobody has to read the others
-	researchDir = "research" // where runs work that have nothing to do with any files
-	newsDir     = "news"     // by caller, an empty file for each background job whose end has not been told
+	jobsDir     = "jobs"               // a record each
+	activeDir   = "active"             // an empty file for each job that may be alive, so that nobody has to read the others
+	researchDir = delegate.ResearchDir // where runs work that have nothing to do with any files
+	newsDir     = "news"               // by caller, an empty file for each background job whose end has not been told
 	cachesDir   = "cache"
 	// callersDir says which sessions are one caller.
 	callersDir = "callers"

@@ -140,6 +140,7 @@ var wordBypasses = []bypass{
 	{"oc-job continue peeking x", "plain", "it could read credentials"},
 	{"oc-job continue wide x", "plain", "it had every tool"},
 	{"oc-job continue else x", "plain", "it worked elsewhere"},
+	{"oc-job continue nosy x", "plain", "the web, and a place of the user's"},
 	{"oc-job continue program x", "plain", "it had a program of its own"},
 	{"oc-job continue hooks x", "plain", "it could leave hooks"},
 	{"oc-job continue agent x", "plain", "it had an agent"},

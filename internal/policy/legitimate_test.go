@@ -88,6 +88,8 @@ var readers = []string{
 	`oc-job logs -f --raw mine`,
 	`oc-job cancel mine`,
 	`oc-job cancel mine mine2`,
+	`oc-job continue asker 'And which not?'`,
+	`oc-job retry asker`,
 	`oc-job continue mine 'And the docs?'`,
 	"oc-job continue mine - <<'EOF'\nAnd the docs?\nEOF\n",
 	`oc-job continue mine --prompt-file brief.md --timeout 20m`,

@@ -80,6 +80,8 @@ func (g ground) jobs(word string) (Job, error) {
 		"agent":    {me, g.request(func(r *delegate.Request) { r.Agent = "build" })},
 		"env":      {me, g.request(func(r *delegate.Request) { r.KeepEnv = []string{"AWS_PROFILE"} })},
 		"spread":   {me, g.request(func(r *delegate.Request) { r.Profile, r.AllowWrite = "standard", []string{g.outside} })},
+		"asker":    {me, g.request(func(r *delegate.Request) { r.Dir, r.Profile = g.outside, "research" })},
+		"nosy":     {me, g.request(func(r *delegate.Request) { r.Dir, r.Profile, r.AllowRead = g.outside, "research", []string{g.outside} })},
 		"leak":     {me, g.request(func(r *delegate.Request) { r.Files = []string{g.outside + "/secret.txt"} })},
 	}
 	j, ok := found[word]

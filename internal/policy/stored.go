@@ -1,6 +1,9 @@
 package policy
 
-import "opencode-delegate/internal/delegate"
+import (
+	"opencode-delegate/internal/delegate"
+	"opencode-delegate/internal/permission"
+)
 
 // stored are the flags that would ask for what a stored request asks for, as far as a policy can mind any. A program that is the
 // user's own configured one was not chosen by the call.
@@ -16,12 +19,16 @@ func stored(req delegate.Request, configured string) (list []setting) {
 			add(name, "")
 		}
 	}
-	add("dir", req.Dir)
+	// A research that comes again works in the program's own directory, which holds no file, whatever the record says of the place; package
+	// delegate refuses every other. So neither has to be judged; what else it asks for has.
+	if req.Profile != permission.Research.Name() {
+		add("dir", req.Dir)
+		add("profile", req.Profile)
+	}
 	add("file", req.Files...)
 	add("allow-read", req.AllowRead...)
 	add("allow-write", req.AllowWrite...)
 	add("keep-env", req.KeepEnv...)
-	add("profile", req.Profile)
 	when("no-sandbox", req.NoSandbox)
 	when("trust-project", req.TrustProject)
 	when("allow-git-config", req.AllowGitConfig)
