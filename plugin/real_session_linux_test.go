@@ -12,7 +12,7 @@ import (
 )
 
 // slow is a task that the worker needs some seconds for: the delay comes before each of three pieces of the answer.
-const slow = `Take your time. [[mock:{"text":"It is done.","delay_ms":2500}]]`
+const slow = `Take your time. [[mock:{"text":"It is done.","delay_ms":1200}]]`
 
 // ends matches the request that tells of the end of a job.
 func ends(id string) func(testanthropic.Request) bool {
@@ -40,7 +40,7 @@ func TestRealWake(t *testing.T) {
 		if read := m.API.Requests()[len(m.API.Requests())-1].Results(); len(read) == 0 || !strings.Contains(read[len(read)-1].Text, "It is done.") {
 			t.Errorf("the result was %+v", read)
 		}
-		time.Sleep(5 * time.Second) // in which a second wake would come
+		time.Sleep(3 * time.Second) // in which a second wake would come
 		woken := 0
 		for _, r := range m.API.Requests()[before:] {
 			if r.Kind == testanthropic.Main {
@@ -75,7 +75,7 @@ func TestRealWake(t *testing.T) {
 		third := m.jobs()[0].ID
 		m.API.Rules(testanthropic.Rule{Name: "after", Match: ends(third), Step: testanthropic.Step{Text: "WOKEN AFTER IT"}})
 		term.WaitFor("WOKEN AFTER IT", wait)
-		time.Sleep(4 * time.Second)
+		time.Sleep(3 * time.Second)
 		told := 0
 		for _, r := range m.API.Requests()[before:] {
 			if r.Kind == testanthropic.Main && strings.Contains(r.Said("user")+r.Said("system"), third) {
