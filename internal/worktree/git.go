@@ -13,6 +13,7 @@ import (
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/repocode"
 )
 
 // patience bounds one git. None of what is asked takes long; a pipe in the place of a file would take for ever.
@@ -28,8 +29,11 @@ type git struct {
 }
 
 func newGit(environ []string, top, gitDir, common string) (*git, error) {
+	return newGitWithIndex(environ, top, gitDir, common, filepath.Join(gitDir, "index"))
+}
+
+func newGitWithIndex(environ []string, top, gitDir, common, index string) (*git, error) {
 	g := &git{environ: environ, top: top, gitDir: gitDir, common: common}
-	index := filepath.Join(gitDir, "index")
 	if fi, err := os.Lstat(index); err == nil && !fi.Mode().IsRegular() {
 		return nil, fault.New(fault.Usage, "the index of %s is no regular file", top)
 	}
@@ -43,10 +47,28 @@ func newGit(environ []string, top, gitDir, common string) (*git, error) {
 		return nil, err
 	}
 	g.env = append(ownEnv(g.scratch), "GIT_WORK_TREE="+top, "GIT_INDEX_FILE="+index, "GIT_OBJECT_DIRECTORY="+filepath.Join(common, "objects"))
-	if fold, ok := configured(filepath.Join(common, "config"), "core.ignorecase"); ok {
-		g.env = append(g.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.ignorecase", "GIT_CONFIG_VALUE_0="+fold)
-	}
+	g.env = append(g.env, settings(append(repocode.UserConfig(g.lookup("HOME"), g.lookup), filepath.Join(common, "config"))...)...)
 	return g, nil
+}
+
+// settled decide what a file's content is to git and which names are the same. None names a program.
+var settled = []string{"core.autocrlf", "core.eol", "core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode"}
+
+// settings hands them on from files of configuration, of which the last one that has a key counts.
+func settings(files ...string) (env []string) {
+	for _, key := range settled {
+		value, found := "", false
+		for _, file := range files {
+			if v, ok := configured(file, key); ok {
+				value, found = v, true
+			}
+		}
+		if found {
+			n := len(env) / 2
+			env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
+		}
+	}
+	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(env)/2))
 }
 
 func (g *git) close() { os.RemoveAll(g.scratch) }

@@ -151,17 +151,17 @@ func look(t *testing.T, dir string, inGit bool) string {
 		if err != nil {
 			return err
 		}
-		line := fmt.Sprintf("%q %v", rel, fi.Mode())
+		line := fmt.Sprintf("%q\t%v", rel, fi.Mode())
 		switch fi.Mode().Type() {
 		case 0:
 			text, err := os.ReadFile(p)
 			if err != nil {
 				return err
 			}
-			line += fmt.Sprintf(" %d %x", len(text), sha256.Sum256(text))
+			line += fmt.Sprintf("\t%d %x", len(text), sha256.Sum256(text))
 		case fs.ModeSymlink:
 			target, _ := os.Readlink(p)
-			line = fmt.Sprintf("%q -> %q", rel, target)
+			line = fmt.Sprintf("%q\tL\t%q", rel, target)
 		}
 		lines = append(lines, line)
 		return nil
@@ -318,6 +318,7 @@ func cases(t *testing.T, n int, f func(c *chaos)) {
 	for i := range uint64(n) {
 		seed := first + i
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
 			defer func() {
 				if t.Failed() {
 					t.Logf("again with WORKTREE_SEED=%d", seed)
