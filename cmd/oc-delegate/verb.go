@@ -20,6 +20,7 @@ type verb struct {
 // verbs are all of them.
 var verbs = []verb{
 	{"review", "findings about a change", reviewDescription, reviewExamples, func() command { return &review{} }},
+	{"diagnose", "causes of a failure, from its log", diagnoseDescription, diagnoseExamples, func() command { return &diagnose{} }},
 	{"research", "claims with their sources from the web", researchDescription, researchExamples, func() command { return &research{} }},
 }
 

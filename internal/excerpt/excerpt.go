@@ -20,6 +20,7 @@ const Limit = 60_000
 // An Excerpt is what is shown of a log.
 type Excerpt struct {
 	Text     string
+	Whole    bool  // the text is all of the log
 	Lines    int64 // of the log
 	Bytes    int64 // of the log
 	Left     int64 // lines of which nothing is shown; those that a mark stands for because they repeat another are none
@@ -185,7 +186,7 @@ func (s *shelf) add(it *item) {
 // Excerpt ends the log.
 func (w *Writer) Excerpt() Excerpt {
 	ended := w.lines.close()
-	e := Excerpt{Lines: w.lines.number, Bytes: w.bytes, Failures: w.failures}
+	e := Excerpt{Whole: true, Lines: w.lines.number, Bytes: w.bytes, Failures: w.failures}
 	if text := strings.TrimSuffix(string(w.text), "\n"); !w.over && utf8.RuneCountInString(text) <= w.limit {
 		if ended && utf8.RuneCountInString(text) < w.limit {
 			text = string(w.text)
@@ -193,6 +194,7 @@ func (w *Writer) Excerpt() Excerpt {
 		e.Text = text
 		return e
 	}
+	e.Whole = false
 	e.Text, e.Left = w.render(w.choose())
 	return e
 }

@@ -64,7 +64,7 @@ func TestShortLogsStayAsTheyAre(t *testing.T) {
 		"\ufeffmarked\n":                       "\ufeffmarked\n",
 		"\x1b]0;a title that has no end\ntext": "\ntext",
 	} {
-		if e := of(t, log, 1000); e.Text != want || e.Left != 0 {
+		if e := of(t, log, 1000); e.Text != want || e.Left != 0 || !e.Whole {
 			t.Errorf("%q: %+v, want %q", log, e, want)
 		}
 	}
@@ -192,7 +192,7 @@ func TestRepeatedLinesAreFolded(t *testing.T) {
 	e := of(t, b.String(), 1000)
 	want := "begin\nwaiting for the database\n[the same 499 times more, up to line 501]\n10:00:00 fetched 0 of 400\n10:00:01 fetched 1 of 400\n10:00:02 fetched 2 of 400\n" +
 		"[397 more that differ in their numbers only, up to line 901]\nshort\nshort\nshort\nend"
-	if e.Text != want || e.Left != 0 || e.Lines != 905 {
+	if e.Text != want || e.Whole || e.Left != 0 || e.Lines != 905 {
 		t.Errorf("%+v", e)
 	}
 	accounts(t, e)

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"strings"
+
 	"opencode-delegate/internal/permission"
 )
 
@@ -91,6 +93,11 @@ func (j *judgement) setting(s setting) error {
 	case written:
 		j.writes = true
 		return j.mayWrite("--"+f.name, s.value)
+	case commit:
+		if strings.HasPrefix(s.value, "-") {
+			return refuse("--%s %.40q begins with a dash and names no commit", f.name, s.value)
+		}
+		return nil
 	case profile:
 		return j.profile(s)
 	case refused:

@@ -17,6 +17,7 @@ const (
 	place              // the directory of the run: in the project
 	reads              // a path that is read: in the project
 	written            // a path that is written: in the project, and nothing that steers programs
+	commit             // the name of a commit, which is never a word for git
 	profile            // a profile of permissions: standard at most
 	refused            // only where the user's policy lets it through
 )
@@ -126,7 +127,8 @@ var keptFlags = []flag{{name: "args-from-hook", use: refused, why: "it takes the
 var commands = map[string][]verb{
 	Delegate: {
 		{act: begin, flags: [][]flag{commonFlags, callFlags, placeFlags, everyFlags, waitFlags}},
-		{name: "review", act: begin, flags: [][]flag{commonFlags, placeFlags, everyFlags, waitFlags, {{name: "base", value: true}, {name: "adversarial"}}}},
+		{name: "review", act: begin, flags: [][]flag{commonFlags, placeFlags, everyFlags, waitFlags, {{name: "base", value: true, use: commit}, {name: "adversarial"}}}},
+		{name: "diagnose", act: begin, flags: [][]flag{commonFlags, placeFlags, everyFlags, waitFlags, {{name: "log", value: true, use: reads}}}},
 		{name: "research", act: begin, flags: [][]flag{commonFlags, everyFlags, waitFlags}},
 	},
 	Jobber: {
