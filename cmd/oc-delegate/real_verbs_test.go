@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,11 @@ func TestRealResearch(t *testing.T) {
 		fmt.Fprint(w, "<html><body><p>The answer is 4711.</p></body></html>")
 	}))
 	defer page.Close()
+	// Where the home lies in a repository, opencode would take all of it for the project, and read what it says of itself.
+	p.Write("AGENTS.md", "The canary word is xylophone-4711.\n")
+	if out, err := exec.Command("git", "init", "-q", p.Root).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	before := p.Snapshot()
 	o := p.verb("research", fmt.Sprintf(`What is the answer? [[mock:[{"calls":[
 		{"tool":"webfetch","args":{"url":"%s/","format":"text"}},
@@ -66,7 +72,7 @@ func TestRealResearch(t *testing.T) {
 		{"text":"It is 4711.\n\n===DIGEST===\nClaims:\n- 4711, see %s/ \"The answer is 4711.\""}]]]`, page.URL, p.Project, p.Root, p.Project, p.Project, page.URL))
 	o.want(t, "OK")
 	r := p.result(o)
-	if r.Profile != "research" || r.Changes.Files != nil && len(r.Changes.Files) > 0 || strings.Contains(o.stderr, "no address on the web") {
+	if r.Profile != "research" || len(r.Changes.Files) > 0 || strings.Contains(o.stderr, "no address on the web") {
 		t.Errorf("profile %s, changes %+v, %s", r.Profile, r.Changes, o.stderr)
 	}
 	events, err := os.ReadFile(filepath.Join(r.Record, "events.jsonl"))
@@ -77,8 +83,8 @@ func TestRealResearch(t *testing.T) {
 		if !slices.Contains(r.Tools, "webfetch") || !slices.Contains(r.Tools, "websearch") || slices.Contains(r.Tools, "bash") || slices.Contains(r.Tools, "edit") {
 			t.Errorf("the model was offered %v", r.Tools)
 		}
-		if strings.Contains(r.System, p.Project) {
-			t.Error("the model was told of the project")
+		if strings.Contains(r.System, p.Project) || strings.Contains(r.System+r.User, "xylophone") {
+			t.Error("the model was told of the project or the home")
 		}
 	}
 	after := p.Snapshot()
