@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -126,41 +124,10 @@ func (l *Ledger) settle(f *os.File, day string, from int64, take func(kind, *Ent
 	return err
 }
 
-// walk gives every whole line between two offsets to take, and returns where the last one ended and what follows it, which is cut
-// at the length of a line. What is longer than a line can be is damaged.
+// walk gives every whole line between two offsets to take, parsed; the rest is that of lines.
 func walk(f io.ReaderAt, day string, from, to int64, take func(kind, *Entry)) (done int64, rest []byte, err error) {
-	r := bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), lineLimit)
-	done = from
 	var e Entry
-	for {
-		line, err := r.ReadSlice('\n')
-		length, long := int64(len(line)), false
-		if err == bufio.ErrBufferFull {
-			rest, long = bytes.Clone(line), true
-			for err == bufio.ErrBufferFull {
-				line, err = r.ReadSlice('\n')
-				length += int64(len(line))
-			}
-		}
-		if err == io.EOF {
-			if !long {
-				rest = bytes.Clone(line)
-			}
-			return done, rest, nil
-		}
-		if err != nil {
-			return done, nil, err
-		}
-		done += length
-		switch line = bytes.TrimSuffix(line, []byte("\n")); {
-		case long:
-			e = Entry{}
-			take(damaged, &e)
-		case len(line) > 0:
-			take(parse(line, day, &e), &e)
-		}
-		rest = nil
-	}
+	return lines(f, from, to, func(line []byte) { take(parse(line, day, &e), &e) })
 }
 
 // fingerprint is that of the bytes before an offset.

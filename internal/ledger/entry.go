@@ -1,8 +1,11 @@
 package ledger
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -140,4 +143,32 @@ func parse(line []byte, day string, e *Entry) kind {
 		return damaged
 	}
 	return whole
+}
+
+// lines gives every whole line between two offsets to take, and returns where the last one ended and what follows it. A line that is
+// longer than lineLimit is cut, and then no JSON; an empty one is none.
+func lines(f io.ReaderAt, from, to int64, take func([]byte)) (done int64, rest []byte, err error) {
+	r := bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), lineLimit)
+	for done = from; ; {
+		line, err := r.ReadSlice('\n')
+		length := int64(len(line))
+		if err == bufio.ErrBufferFull {
+			line = bytes.Clone(line)
+			for err == bufio.ErrBufferFull {
+				var more []byte
+				more, err = r.ReadSlice('\n')
+				length += int64(len(more))
+			}
+		}
+		if err == io.EOF {
+			return done, bytes.Clone(line), nil
+		}
+		if err != nil {
+			return done, nil, err
+		}
+		done += length
+		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 {
+			take(line)
+		}
+	}
 }

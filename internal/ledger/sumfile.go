@@ -115,6 +115,11 @@ type reader struct {
 }
 
 func (r *reader) uint() uint64 {
+	if len(r.rest) > 0 && r.rest[0] < 0x80 { // most numbers are small
+		n := r.rest[0]
+		r.rest = r.rest[1:]
+		return uint64(n)
+	}
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 {
 		r.bad, r.rest = true, nil
