@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"os"
@@ -61,28 +60,24 @@ func (g *ignored) ask(ctx context.Context, at, dir, gitDir, common, top string) 
 		return err
 	}
 	defer git.close()
-	args := []string{"ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-per-directory=.gitignore"}
-	for _, file := range git.ignoreFiles() {
-		args = append(args, "--exclude-from="+file)
-	}
 	rel, err := filepath.Rel(top, dir)
 	if err != nil {
 		return err
 	}
+	return g.list(ctx, git, at, rel)
+}
+
+// list takes what a repository ignores. at is where it counts in our directory, rel where that place lies in the repository.
+func (g *ignored) list(ctx context.Context, git *git, at, rel string) error {
+	args := []string{"ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-per-directory=.gitignore"}
+	for _, file := range git.ignoreFiles() {
+		args = append(args, "--exclude-from="+file)
+	}
 	return git.run(ctx, nil, func(out io.Reader) error {
-		in := bufio.NewReaderSize(out, 32<<10)
-		for {
-			name, err := in.ReadString(0)
-			if name = strings.TrimRight(name, "/\x00"); name != "" {
-				g.note(at, rel, name)
-			}
-			if err == io.EOF {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-		}
+		return each(out, 0, func(name string) error {
+			g.note(at, rel, strings.TrimRight(name, "/"))
+			return nil
+		})
 	}, args...)
 }
 
@@ -102,11 +97,7 @@ func (g *ignored) note(at, rel, name string) {
 }
 
 func (g *ignored) hole(p string, dir bool, size, maxIgnored int64) string {
-	ignored, dependency := g.paths[""], false
-	for up := p; up != "."; up = path.Dir(up) {
-		ignored = ignored || g.paths[up]
-		dependency = dependency || dependencies[path.Base(up)] && (up != p || dir)
-	}
+	ignored, dependency := g.says(p, dir)
 	if dependency && !ignored {
 		ignored = g.named(p)
 	}
@@ -117,6 +108,16 @@ func (g *ignored) hole(p string, dir bool, size, maxIgnored int64) string {
 		return "git ignores it, and it is too large"
 	}
 	return ""
+}
+
+// says reports whether git ignores a path, and whether it is or lies in a directory that has the name of one for dependencies.
+func (g *ignored) says(p string, dir bool) (ignored, dependency bool) {
+	ignored = g.paths[""]
+	for up := p; up != "."; up = path.Dir(up) {
+		ignored = ignored || g.paths[up]
+		dependency = dependency || dependencies[path.Base(up)] && (up != p || dir)
+	}
+	return ignored, dependency
 }
 
 // named reports whether git could not be asked about a path.

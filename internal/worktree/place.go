@@ -125,15 +125,63 @@ func (p *placer) replace(t step, make func(tmp string) error) error {
 }
 
 func (p *placer) write(tmp string, e *entry) error {
+	return p.fill(tmp, readContent(p.kept, *e), e.mode)
+}
+
+func (p *placer) fill(tmp string, content io.Reader, mode fs.FileMode) error {
 	f, err := p.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, untilDone(p.ctx, readContent(p.kept, *e)))
+	_, err = io.Copy(f, untilDone(p.ctx, content))
 	if err == nil {
-		err = f.Chmod(e.mode)
+		err = f.Chmod(mode)
 	}
 	return cmp.Or(err, f.Close())
+}
+
+// room makes the directories of a path that are missing, and removes an empty directory in its place.
+func (p *placer) room(name string) error {
+	at := ""
+	for part := range strings.SplitSeq(path.Dir(name), "/") {
+		if at = path.Join(at, part); at == "." {
+			break
+		}
+		if err := p.reach(at); err != nil {
+			return err
+		}
+		if err := p.root.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if err := p.reach(name); err != nil {
+		return err
+	}
+	if fi, err := p.root.Lstat(name); err == nil && fi.IsDir() {
+		return p.clear(name)
+	}
+	return nil
+}
+
+// clear removes a directory that holds nothing but empty directories.
+func (p *placer) clear(name string) error {
+	f, err := p.root.Open(name)
+	if err != nil {
+		return err
+	}
+	names, err := f.Readdirnames(-1)
+	f.Close()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if fi, err := p.root.Lstat(path.Join(name, n)); err == nil && fi.IsDir() {
+			if err := p.clear(path.Join(name, n)); err != nil {
+				return err
+			}
+		}
+	}
+	return p.root.Remove(name)
 }
 
 // settle sets the modes of directories, the deepest first.

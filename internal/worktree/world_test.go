@@ -227,7 +227,8 @@ func (c *chaos) content() string {
 	return b.String()
 }
 
-// put places a file or link at a path, whatever is there or above it.
+// put places a file or link at a path, whatever is there or above it. No link is its own target: git apply cannot put a directory in
+// the place of one that is.
 func (c *chaos) put(name string) {
 	full := c.path(name)
 	for up := filepath.Dir(full); len(up) > len(c.dir); up = filepath.Dir(up) {
@@ -238,7 +239,7 @@ func (c *chaos) put(name string) {
 	c.must(os.MkdirAll(filepath.Dir(full), 0o755))
 	c.must(os.RemoveAll(full))
 	if c.r.IntN(6) == 0 {
-		c.must(os.Symlink([]string{"a", "../b.txt", "/nowhere", "with space/ünï"}[c.r.IntN(4)], full))
+		c.must(os.Symlink([]string{"no/target", "../b.txt", "/nowhere", "with space/ünï"}[c.r.IntN(4)], full))
 		return
 	}
 	c.must(os.WriteFile(full, []byte(c.content()), 0o644))
