@@ -27,6 +27,7 @@ func TestReadme(t *testing.T) {
 	p.Git("branch", "-M", "main")
 	p.Write("project/a.txt", "hello again\n") // for a review
 	p.Write("project/brief.md", "Do it.\n")
+	p.Write("project/build.log", "error: x\n")
 	p.Write("project/dist/keep", "")
 	path := filepath.Dir(program(t)) + string(filepath.ListSeparator) + os.Getenv("PATH")
 	if err := os.Symlink(program(t), filepath.Join(p.Project, "dist", "oc-delegate")); err != nil {
