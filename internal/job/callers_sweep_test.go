@@ -34,8 +34,10 @@ func TestPresencesOfProcessesThatHaveGone(t *testing.T) {
 		}
 		return n
 	}
-	if becomes(t, s, gone(9999), "y"); count() != 2*presences+2 { // self and the one that calls
-		t.Errorf("%d are left of %d", count(), 3*presences+2)
+	becomes(t, s, gone(9999), "y")
+	// Beside self and the one that calls; the living one may have been among those that were looked at.
+	if n := count(); n != 2*presences+2 && n != 2*presences+3 {
+		t.Errorf("%d are left of %d", n, 3*presences+2)
 	}
 	becomes(t, s, gone(9999), "z")
 	becomes(t, s, gone(9999), "y")
