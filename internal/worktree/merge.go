@@ -65,6 +65,7 @@ type merger struct {
 	ctx     context.Context
 	ours    *Snapshot
 	scratch string
+	merges  int // how many files were merged by lines
 	steps   []landStep
 	done    Landing
 }
@@ -194,7 +195,8 @@ func (m *merger) lines(c change, here *entry) error {
 
 // mergeFile runs git merge-file on copies of our own, and returns the file with the outcome and the exit code.
 func (m *merger) mergeFile(c change, here *entry) (merged string, code int, err error) {
-	at := filepath.Join(m.scratch, fmt.Sprint(len(m.steps)))
+	m.merges++
+	at := filepath.Join(m.scratch, fmt.Sprint(m.merges))
 	names := []string{at + ".here", at + ".base", at + ".there"}
 	for i, side := range []struct {
 		s *Snapshot

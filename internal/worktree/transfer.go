@@ -66,7 +66,7 @@ func (t *transfer) copy(name string) error {
 		}
 	}
 	fi, err := t.from.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && fi.IsDir() {
 		return nil
 	}
 	if err != nil {
