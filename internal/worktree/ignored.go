@@ -3,13 +3,16 @@ package worktree
 import (
 	"context"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
+	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/gitconfig"
 	"opencode-delegate/internal/repocode"
+	"opencode-delegate/internal/tree"
 )
 
 // maxRepositories bounds the repositories below a directory of which git is asked what they ignore.
@@ -69,6 +72,9 @@ func (g *ignored) ask(ctx context.Context, at, dir, gitDir, common, top string) 
 
 // list takes what a repository ignores. at is where it counts in our directory, rel where that place lies in the repository.
 func (g *ignored) list(ctx context.Context, git *git, at, rel string) error {
+	if err := noPipes(ctx, git.top); err != nil {
+		return err
+	}
 	args := []string{"ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-per-directory=.gitignore"}
 	for _, file := range git.ignoreFiles() {
 		args = append(args, "--exclude-from="+file)
@@ -79,6 +85,23 @@ func (g *ignored) list(ctx context.Context, git *git, at, rel string) error {
 			return nil
 		})
 	}, args...)
+}
+
+// noPipes refuses a .gitignore that is no file: git would wait for the other end of a pipe.
+func noPipes(ctx context.Context, top string) error {
+	return filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return nil // whoever needs it says so
+		case d.IsDir() && isDotGit(d.Name()):
+			return fs.SkipDir
+		case d.Name() == ".gitignore" && d.Type()&^fs.ModeDir&^fs.ModeSymlink != 0:
+			return fault.New(fault.Usage, "%s is neither a file nor a link; git cannot read it, remove it", tree.Quote(name))
+		}
+		return nil
+	})
 }
 
 // note takes one name, which is relative to the top of its repository. rel is where our directory, or the nested repository, lies in it.
