@@ -158,6 +158,17 @@ func TestADayThatGrows(t *testing.T) {
 	if sums[0] != 0 || sums[3] == 0 {
 		t.Errorf("sums of %v bytes", sums)
 	}
+	_, s, ok := decode(sumOf(t, l, "2026-11-30"))
+	seen := map[group]bool{}
+	for i := range s.rows {
+		if seen[s.rows[i].group] {
+			t.Fatalf("two rows of %+v", s.rows[i].group)
+		}
+		seen[s.rows[i].group] = true
+	}
+	if !ok || len(seen) == 0 {
+		t.Error("no sum")
+	}
 }
 
 func TestLinesThatAreNotSummed(t *testing.T) {
@@ -174,28 +185,30 @@ func TestLinesThatAreNotSummed(t *testing.T) {
 	}
 	for line, want := range map[string]kind{
 		text: whole,
-		set(`{"schema"`, `{"colour":{"a":[1]},"schema"`):       whole,
-		set(`"cost_usd":0.01`, `"cost_usd":1e-2`):              whole,
-		set(`"cost_usd":0.01`, `"cost_usd":null`):              whole,
-		set(`,"cost_usd":0.01`, ``):                            whole,
-		set(`"schema":1`, `"schema":2`):                        later,
-		`{"schema":7,"job":[1],"at":false}`:                    later,
-		set(`"schema":1,`, ``):                                 damaged,
-		set(`"schema":1`, `"schema":-1`):                       damaged,
-		set(`"cost_usd":0.01`, `"cost_usd":-1`):                damaged,
-		set(`"cost_usd":0.01`, `"cost_usd":1e300`):             damaged,
-		set(`"cost_usd":0.01`, `"cost_usd":"0.01"`):            damaged,
-		set(`"input":1000`, `"input":-1`):                      damaged,
-		set(`"input":1000`, `"input":1e99`):                    damaged,
-		set(`"job":"20261130-120000-abcdef"`, `"job":""`):      damaged,
-		set(`2026-11-30T`, `2026-11-29T`):                      damaged,
-		text[:len(text)-1]:                                     damaged,
-		text + text:                                            damaged,
-		"\x00\x00":                                             damaged,
-		"null":                                                 damaged,
-		"[]":                                                   damaged,
-		strings.Repeat("x", lineLimit+5):                       damaged,
-		set(`"pro"`, `"`+strings.Repeat("p", 2*lineLimit)+`"`): damaged,
+		set(`{"schema"`, `{"colour":{"a":[1]},"schema"`):  whole,
+		set(`"cost_usd":0.01`, `"cost_usd":1e-2`):         whole,
+		set(`"cost_usd":0.01`, `"cost_usd":null`):         whole,
+		set(`,"cost_usd":0.01`, ``):                       whole,
+		set(`"schema":1`, `"schema":2`):                   later,
+		`{"schema":7,"job":[1],"at":false}`:               later,
+		set(`"schema":1,`, ``):                            damaged,
+		set(`"schema":1`, `"schema":-1`):                  damaged,
+		set(`"cost_usd":0.01`, `"cost_usd":-1`):           damaged,
+		set(`"cost_usd":0.01`, `"cost_usd":1e300`):        damaged,
+		set(`"cost_usd":0.01`, `"cost_usd":"0.01"`):       damaged,
+		set(`"input":1000`, `"input":-1`):                 damaged,
+		set(`"input":1000`, `"input":1e99`):               damaged,
+		set(`"job":"20261130-120000-abcdef"`, `"job":""`): damaged,
+		set(`2026-11-30T`, `2026-11-29T`):                 damaged,
+		text[:len(text)-1]:                                damaged,
+		text + text:                                       damaged,
+		"\x00\x00":                                        damaged,
+		"null":                                            damaged,
+		"[]":                                              damaged,
+		strings.Repeat("x", lineLimit+5):                  damaged,
+		// The end of a long line is no line, however it lies in a buffer.
+		strings.Repeat("x", lineLimit) + " " + text + strings.Repeat(" ", lineLimit-len(text)-1): damaged,
+		set(`"pro"`, `"`+strings.Repeat("p", 2*lineLimit)+`"`):                                   damaged,
 	} {
 		l := fresh(t)
 		put(t, l, entry(noon))
@@ -216,6 +229,10 @@ func FuzzReader(f *testing.F) {
 	f.Add(good, []byte(sumMagic))
 	f.Add(append([]byte("x\n"), good...), encode(mark{3, 4, 5}, &summary{rows: []row{{group{"a", "b", "c", "d", "e"}, Totals{Entries: 300}}}}))
 	f.Add([]byte("{\"schema\":2}\n{"), []byte{})
+	const many = "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
+	for _, body := range []string{many, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x00\x00\x00\x00\x00" + many, "\x00\x00\x00\x00\x00\x01" + many, "\x00\x00\x00\x00\x00\x00" + many, "\x00\x00\x00\x00\x00\x00\x01\x07", "\x00\x00\x00\x00\x00\x00\x00\x01\x07"} {
+		f.Add([]byte{}, []byte(sumMagic+body+strings.Repeat("\x00", 40)))
+	}
 	f.Fuzz(func(t *testing.T, data, sum []byte) {
 		s := &summary{}
 		done, rest, err := walk(bytes.NewReader(data), "2026-11-30", 0, int64(len(data)), s.add)
@@ -252,8 +269,20 @@ func FuzzReader(f *testing.F) {
 		if len(sum) >= 4 {
 			sum = resealed(sum)
 		}
-		if _, s, ok := decode(sum); ok {
-			s.minutes()
+		m, s, ok = decode(sum)
+		if !ok {
+			return
+		}
+		s.minutes()
+		if m.bytes < 0 || s.damaged < 0 || s.later < 0 {
+			t.Fatalf("%+v %+v", m, s)
+		}
+		for i := range s.rows {
+			for _, v := range s.rows[i].fields() {
+				if *v < 0 {
+					t.Fatalf("%+v", s.rows[i])
+				}
+			}
 		}
 	})
 }

@@ -108,9 +108,9 @@ func TestForecast(t *testing.T) {
 	part := costs(at(50), "glm", "pro", Dollar)
 	more := part
 	more.Subagent, more.Tier, more.Provider, more.Cost = true, "", "mock", ptr(Dollar)
-	unknown := costs(at(45), "glm", "pro", 9*Dollar)
-	its := unknown
-	its.Subagent, its.Cost = true, nil
+	unknown, second := costs(at(45), "glm", "pro", 9*Dollar), costs(at(44), "glm", "pro", 9*Dollar)
+	its, too := unknown, second
+	its.Subagent, its.Cost, too.Subagent, too.Cost = true, nil, true, nil
 	fill(t, l, []Entry{
 		costs(at(200), "glm", "pro", 3*Dollar), costs(at(190), "glm", "pro", Dollar/2), part, more,
 		costs(at(40), "flash", "flash", Dollar/10), costs(at(30), "flash", "flash", Dollar/10), costs(at(20), "flash", "flash", 8*Dollar/10),
@@ -134,8 +134,51 @@ func TestForecast(t *testing.T) {
 		t.Errorf("a sum beyond the limit: %+v", q)
 	}
 	// Of what is not known in every part no median is made.
-	fill(t, l, []Entry{unknown, its})
-	if q := quotas(t, l, noon)["opencode-go month"]; q.RunsLeft["pro"] != int64((60*Dollar-q.Used)/(2*Dollar)) || q.Unpriced != 1 {
+	fill(t, l, []Entry{unknown, its, second, too, costs(at(1000), "glm", "", Dollar)})
+	if q := quotas(t, l, noon)["opencode-go month"]; q.RunsLeft["pro"] != int64((60*Dollar-q.Used)/(2*Dollar)) || q.Unpriced != 2 || len(q.RunsLeft) != 2 {
+		t.Errorf("%+v", q)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for want, all := range map[USD][]USD{3: {9, 3, 1}, 2: {4, 1, 2, 3}, 7: {7}} {
+		if got := median(all); got != want {
+			t.Errorf("%v: %d, want %d", all, got, want)
+		}
+	}
+}
+
+// What an error said of a limit shows in the row that it is of, and in no other.
+func TestLimitsThatWereMetInRows(t *testing.T) {
+	l := fresh(t)
+	fill(t, l, []Entry{costs(noon.Add(-59*time.Minute), "glm", "pro", Dollar), costs(noon.Add(-61*time.Minute), "glm", "pro", Dollar)})
+	learn(t, l, Exhaustion{Provider: "opencode-go", Model: "glm", Window: Week, At: noon.Add(-time.Minute), Until: noon.Add(3 * time.Hour)})
+	learn(t, l, Exhaustion{Provider: "opencode-go", Model: "glm", Window: Week, At: noon, Until: noon.Add(2 * time.Hour)})
+	learn(t, l, Exhaustion{Provider: "opencode-go", Model: "kimi", At: noon})
+	learn(t, l, Exhaustion{Provider: "opencode-go", Window: FiveHours, At: noon.Add(-30 * time.Minute)}) // it names no reset: nothing is known to begin anew
+	learn(t, l, Exhaustion{Provider: "old", Model: "m", Window: Week, At: noon.AddDate(0, 0, -91)})
+	all, err := l.Quota(noon.Add(30*time.Second), []Limit{{"opencode-go", "glm", Week, 100 * Dollar, ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, q := range all {
+		order = append(order, strings.TrimSpace(q.Model+" "+string(q.Window)))
+	}
+	if got := strings.Join(order, ", "); got != "5h, week, month, glm week, kimi 5h" {
+		t.Errorf("rows: %s", got)
+	}
+	if q := all[0]; q.Used != 2*Dollar || q.Exhausted {
+		t.Errorf("%+v", q)
+	}
+	if q := all[3]; !q.Exhausted || !q.ResetAt.Equal(noon.Add(3*time.Hour)) || len(q.RunsLeft) != 1 || q.RunsLeft["pro"] != 0 {
+		t.Errorf("%+v", q)
+	}
+	if q := all[4]; !q.Exhausted || !q.ResetAt.Equal(noon.Add(15*time.Minute)) {
+		t.Errorf("%+v", q)
+	}
+	// The rate is that of the last hour, whose first minute counts whole.
+	if q := quotas(t, l, noon.Add(90*time.Second))["opencode-go 5h"]; q.Rate != Dollar {
 		t.Errorf("%+v", q)
 	}
 }
@@ -243,8 +286,9 @@ func TestLearnedThingsThatCannotBe(t *testing.T) {
 	}
 	learn(t, l, Exhaustion{Provider: "p", Model: "m", Window: Week, At: noon, Until: noon.Add(time.Hour)})
 	corrupt(t, l, limitsFile, func(b []byte) []byte {
-		return append([]byte("x\n{\"schema\":2,\"provider\":\"p\",\"at\":\"2026-11-30T12:00:00Z\",\"window\":\"week\"}\n{\"schema\":1,\"provider\":\"p\",\"at\":\"2026-11-30T12:00:00Z\",\"window\":\"year\"}\n"+
-			strings.Repeat("y", limitsRead)+"\n"), append(b, "{\"schema\":1,"...)...)
+		const of = `,"provider":"p","at":"2026-11-30T12:00:00Z","window":`
+		before := string(b) + strings.Repeat("y", limitsRead) // too far from the end to be read
+		return []byte(before + "\nx\n" + `{"schema":2` + of + `"week"}` + "\n" + `{"schema":1` + of + `"year"}` + "\n" + `{"schema":0` + of + `"week"}` + "\n" + string(b) + `{"schema":1,`)
 	})
 	if all, err := l.exhaustions(noon); err != nil || len(all) != 1 {
 		t.Errorf("%+v, %v", all, err)

@@ -187,6 +187,17 @@ func TestWhatASumSays(t *testing.T) {
 	}
 }
 
+// The time itself is in the report, what lies a moment before is not.
+func TestSinceIsExact(t *testing.T) {
+	l := fresh(t)
+	put(t, l, entry(noon), entry(noon.Add(-1)), entry(noon.Add(1)), entry(noon.Truncate(24*time.Hour)))
+	for since, want := range map[time.Time]int64{noon: 2, noon.Add(1): 1, noon.Add(2): 0, noon.Add(-1): 3, noon.Truncate(24 * time.Hour): 4, noon.Truncate(24 * time.Hour).Add(1): 3} {
+		if rep := report(t, l, since, ByTier); rep.Total.Entries != want {
+			t.Errorf("since %v: %d, want %d", since, rep.Total.Entries, want)
+		}
+	}
+}
+
 func TestReportsOfNothing(t *testing.T) {
 	l := fresh(t)
 	rep := report(t, l, noon, ByTier)
