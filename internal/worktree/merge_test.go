@@ -18,6 +18,7 @@ func (w *world) apply(base, after *Snapshot) Landing {
 // Into an untouched tree everything lands, byte by byte; a second time nothing does; and the snapshot that was taken undoes it.
 func TestApplyMakesTheSameTree(t *testing.T) {
 	cases(t, 50, func(c *chaos) {
+		t := c.t
 		for range 5 + c.r.IntN(25) {
 			c.put(c.name())
 		}

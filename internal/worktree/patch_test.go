@@ -37,6 +37,7 @@ func (w *world) patch(base, after *Snapshot) string {
 // The user's own git apply makes of the tree before exactly the tree after.
 func TestPatchAppliesByteByByte(t *testing.T) {
 	cases(t, 50, func(c *chaos) {
+		t := c.t
 		for range 5 + c.r.IntN(25) {
 			c.put(c.name())
 		}

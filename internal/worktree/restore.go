@@ -117,7 +117,7 @@ func plan(before, end, now list) (todo []step, conflicts []string) {
 			continue
 		}
 		steps[p] = step{p, was, is}
-		if !same(left, is) && !(isDir(was) && isDir(is)) { // a repetition finds directories whose mode is not yet set
+		if !same(left, is) && !halfway(was, left, is) {
 			blocked[p] = true
 		}
 	}
@@ -140,6 +140,12 @@ func plan(before, end, now list) (todo []step, conflicts []string) {
 	}
 	byPath := func(a, b step) int { return cmp.Compare(a.path, b.path) }
 	return slices.SortedFunc(maps.Values(steps), byPath), slices.Sorted(maps.Keys(blocked))
+}
+
+// halfway reports whether a path may be as an interrupted Restore has left it: a directory whose mode was not yet set, or nothing, where something of
+// another kind had to go first. There is nothing in it to lose.
+func halfway(was, left, is *entry) bool {
+	return isDir(was) && isDir(is) || is == nil && was != nil && left != nil && was.mode.Type() != left.mode.Type()
 }
 
 func isDir(e *entry) bool { return e != nil && e.mode.IsDir() }

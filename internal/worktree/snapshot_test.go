@@ -14,6 +14,7 @@ import (
 // What a run does at random is undone, byte by byte, with modes, links and empty directories; the repository's own directory stays as the run left it.
 func TestUndoGivesBackTheTree(t *testing.T) {
 	cases(t, 50, func(c *chaos) {
+		t := c.t
 		for range 5 + c.r.IntN(30) {
 			c.put(c.name())
 		}
@@ -88,6 +89,29 @@ func TestHolesAreNamed(t *testing.T) {
 		if s.list.find(name) == nil {
 			t.Errorf("%s is not covered", name)
 		}
+	}
+}
+
+// What was left out before the run is left alone by an undo, whatever the run did with .gitignore or with the index.
+func TestUndoLeavesHolesAlone(t *testing.T) {
+	w := newWorld(t)
+	w.write(".gitignore", "node_modules\n")
+	w.write("node_modules/m/f", "before")
+	w.write("a", "before")
+	w.commit()
+	s := w.take()
+	w.write("node_modules/m/f", "run")
+	w.write("node_modules/n/f", "run")
+	w.write("vendor/f", "run")
+	w.write(".gitignore", "a\nvendor\n")
+	w.git("rm", "-q", "--cached", "a")
+	w.end(s)
+	done := w.restore(s, Undo{})
+	if want := []string{".gitignore", "vendor", "vendor/f"}; !slices.Equal(done.Changed, want) {
+		t.Errorf("%q, want %q", done.Changed, want)
+	}
+	if w.read("node_modules/m/f") != "run" || w.read("node_modules/n/f") != "run" || w.read("a") != "before" {
+		t.Error("a hole was touched")
 	}
 }
 
