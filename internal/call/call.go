@@ -41,7 +41,7 @@ type Call struct {
 type Reply struct {
 	JSON      bool   `json:"json,omitempty"`       // one result object
 	Digest    bool   `json:"digest,omitempty"`     // the digest in place of the text
-	Out       string `json:"out,omitempty"`        // absolute path of a file; empty = stdout
+	Out       string `json:"out,omitempty"`        // absolute path of a file, its directory without symbolic links; empty = stdout
 	UsageLog  string `json:"usage_log,omitempty"`  // absolute path of a log of signal lines; empty = none
 	WarnChars int64  `json:"warn_chars,omitempty"` // a longer text on stdout gets a note; 0 = off
 }
@@ -196,6 +196,14 @@ func (r *resolver) absolute(path string) string {
 	return filepath.Clean(path)
 }
 
+// settled is a path whose directory has no symbolic links: those that are made later do not count.
+func settled(path string) string {
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
+}
+
 func (r *resolver) place() {
 	if own := r.flags.Recipe; own.Dir != "" {
 		r.call.Request.Dir = own.Dir
@@ -335,7 +343,7 @@ func (r *resolver) answer() {
 	}
 	r.call.Progress = progress.Text
 	if out := r.flag("out", f.Out); out.Set() {
-		r.call.Reply.Out = r.absolute(out.Text)
+		r.call.Reply.Out = settled(r.absolute(out.Text))
 		if fi, err := os.Lstat(r.call.Reply.Out); err == nil && !fi.Mode().IsRegular() {
 			r.problem(out.Source, fmt.Errorf("%s is not a regular file; name a file", clip(out.Text)))
 		} else if fi, err := os.Stat(filepath.Dir(r.call.Reply.Out)); err != nil || !fi.IsDir() {

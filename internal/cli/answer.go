@@ -28,6 +28,10 @@ func Answer(form call.Reply, res delegate.Result, stdout io.Writer, set *redact.
 		}
 		return nil
 	}
+	// We may write where the worker may not: a link that it has put in the place of a directory must not lead us there.
+	if dir := filepath.Dir(form.Out); !leadsNowhereElse(dir) {
+		return fmt.Errorf("%s: %s is another directory now than when the call was made", form.Out, dir)
+	}
 	mode := newFileMode()
 	if fi, err := os.Stat(form.Out); err == nil {
 		mode = fi.Mode().Perm()
@@ -41,6 +45,11 @@ func Answer(form call.Reply, res delegate.Result, stdout io.Writer, set *redact.
 		return fmt.Errorf("%s: %w", form.Out, err)
 	}
 	return f.Commit()
+}
+
+func leadsNowhereElse(dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	return err == nil && real == dir
 }
 
 func writeAnswer(w io.Writer, form call.Reply, res delegate.Result, set *redact.Set) error {
