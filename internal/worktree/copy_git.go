@@ -103,18 +103,6 @@ func (c *Copy) files(ctx context.Context, g *git) error {
 	if err != nil {
 		return err
 	}
-	sparse := map[string]bool{}
-	err = g.run(ctx, nil, func(out io.Reader) error {
-		return each(out, 0, func(line string) error {
-			if p, ok := strings.CutPrefix(line, "S "); ok {
-				sparse[p] = true
-			}
-			return nil
-		})
-	}, "ls-files", "-z", "-t", "--cached")
-	if err != nil {
-		return err
-	}
 	to, err := newTransfer(ctx, g.top, c.Tree())
 	if err != nil {
 		return err
@@ -127,10 +115,8 @@ func (c *Copy) files(ctx context.Context, g *git) error {
 			switch {
 			case strings.HasPrefix(info, "160000"):
 				return to.mkdir(p)
-			case sparse[p]:
-				return nil
 			case !dirty[p]:
-				return to.copy(p)
+				return to.copy(p) // of what a sparse checkout leaves out there is nothing to copy
 			case !c.record.Dirty:
 				fmt.Fprintf(&fromObjects, "%s\x00", p)
 			}
@@ -161,7 +147,7 @@ func (c *Copy) files(ctx context.Context, g *git) error {
 		return err
 	}
 	for p := range present {
-		if !sparse[p] && !strings.HasSuffix(p, "/") { // a repository inside is not part of this one
+		if !strings.HasSuffix(p, "/") { // a repository inside is not part of this one
 			if err := to.copy(p); err != nil {
 				return err
 			}
