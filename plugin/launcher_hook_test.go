@@ -33,6 +33,12 @@ func TestHooksFailNobody(t *testing.T) {
 		start("no program")
 		s.write("lib/linux-amd64/oc-job", notOurs, 0o755)
 		start("a program of another system")
+		watches := s.run("oc-job", "hook", "Watch")
+		if watches.exit != 0 || watches.stdout != "" {
+			t.Errorf("the watcher, a program of another system: %+v", watches)
+		}
+		s.write("lib/linux-amd64/oc-job", "", 0o755)
+		start("an empty program")
 		for _, ending := range []string{"exit 2", "exit 1", "exit 134", "kill -9 $$", "kill -11 $$", "echo '{\"half'; kill -6 $$"} {
 			s.program("lib/linux-amd64/oc-job", ending+"\n")
 			for _, event := range []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "UserPromptExpansion"} {

@@ -211,41 +211,6 @@ func TestLauncherChoosesPlatform(t *testing.T) {
 	})
 }
 
-// TestLauncherWithoutProgram: one line that says what to do; a signal line for a caller of oc-delegate; and an answer with exit 0 where anything else would cost the
-// whole prompt.
-func TestLauncherWithoutProgram(t *testing.T) {
-	eachShell(t, "plugin", func(t *testing.T, s *shelf) {
-		s.write("lib/linux-amd64/oc-job", "not executable", 0o644)
-		if err := os.MkdirAll(s.path("lib/directory/oc-job"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range []struct {
-			words string
-			exit  int
-			shown bool
-		}{
-			{"oc-job list", 1, false}, {"oc-delegate setup", 1, false}, {"oc-delegate x --args-from-hook", 1, false}, {"oc-job", 1, false},
-			{"oc-job setup", 0, true}, {"oc-job status --args-from-hook", 0, true}, {"oc-job cancel --args-from-hook", 0, true},
-		} {
-			words := strings.Fields(c.words)
-			got := s.run(words[0], words[1:]...)
-			line, other := got.stderr, got.stdout
-			if c.shown {
-				line, other = got.stdout, got.stderr
-			}
-			line, signal, _ := strings.Cut(line, "\n")
-			if got.exit != c.exit || other != "" || !strings.HasPrefix(line, words[0]+": there is no "+words[0]) || !strings.Contains(line, "use the release folder") {
-				t.Errorf("%s: %+v", c.words, got)
-			}
-			if words[0] == "oc-delegate" {
-				checkSignal(t, signal, "USAGE", 1)
-			} else if signal != "" {
-				t.Errorf("%s: more than one line: %+v", c.words, got)
-			}
-		}
-	})
-}
-
 // checkSignal checks the signal line of a launcher.
 func checkSignal(t *testing.T, line, status string, exit int) {
 	t.Helper()
