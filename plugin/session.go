@@ -102,11 +102,16 @@ func appendTo(path, text string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.WriteString(text); err != nil {
-		f.Close()
-		return err
+	before, err := f.Stat()
+	if err == nil {
+		if _, err = f.WriteString(text); err != nil { // half a line would be an error in every later command of the session
+			f.Truncate(before.Size())
+		}
 	}
-	return f.Close()
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 // missing says in one line what keeps a delegation from starting, as far as that can be told without starting anything.
