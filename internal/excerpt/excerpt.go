@@ -39,7 +39,7 @@ func Of(r io.Reader, limit int) (Excerpt, error) {
 
 const (
 	markRoom = 120 // what a mark takes at most in a log of less than a billion lines
-	before   = 4   // lines that are shown before one that looks like a failure
+	before   = 4   // lines that are shown before one that looks like a failure, if they are not long
 	after    = 12  // and after it: the frames of a stack, the line of the source, the values that differ
 	kinds    = 4096
 )
@@ -50,7 +50,7 @@ type item struct {
 	text        string
 	chars       int
 	piece       bool  // it goes on in the line of the item before
-	whole       bool  // it is all of its line
+	ended       bool  // its line ends with it
 	more        int64 // lines that follow and are like it
 	same        bool  // those are equal to it
 	last        int64 // line of the last of them
@@ -82,6 +82,7 @@ type shelf struct {
 	items  []*item
 	room   int
 	follow int // items that are still to come
+	space  int // and their characters
 }
 
 // New is for an excerpt of at most limit characters.
@@ -116,12 +117,11 @@ func (w *Writer) take(l line) {
 	if strength != no {
 		w.failures++
 	}
-	whole := l.ended && !l.piece
-	if whole && w.prev != nil && w.prev.whole && key == w.prevKey && w.fold(l) {
+	if l.ended && w.prev != nil && w.prev.ended && key == w.prevKey && w.fold(l) {
 		return
 	}
 	w.seq++
-	it := &item{seq: w.seq, line: l.number, last: l.number, text: string(l.text), piece: l.piece, whole: whole, first: first, upto: w.failures}
+	it := &item{seq: w.seq, line: l.number, last: l.number, text: string(l.text), piece: l.piece, ended: l.ended, first: first, upto: w.failures}
 	it.chars = utf8.RuneCountInString(it.text) + 1
 	if key != w.prevKey {
 		w.alike = 0
@@ -162,16 +162,23 @@ func (w *Writer) shelve(it *item, s strength, key uint64) {
 		if s == strong {
 			shelf = &w.strong
 		}
-		for _, near := range w.tail[max(0, len(w.tail)-1-before):] {
+		from, space := len(w.tail)-1, w.limit/20
+		for from > 0 && len(w.tail)-1-from < before && w.tail[from-1].chars <= space {
+			from--
+			space -= w.tail[from].chars
+		}
+		for _, near := range w.tail[from:] {
 			shelf.add(near)
 		}
-		shelf.follow = after
+		shelf.follow, shelf.space = after, w.limit/10
 		return
 	}
 	for _, shelf := range []*shelf{&w.strong, &w.weak} {
-		if shelf.follow > 0 {
+		if shelf.space -= it.chars; shelf.follow > 0 && shelf.space >= 0 {
 			shelf.follow--
 			shelf.add(it)
+		} else {
+			shelf.follow = 0
 		}
 	}
 }
@@ -206,7 +213,7 @@ func (w *Writer) choose() []*item {
 	add := func(items iter, share int) {
 		left := min(share, room)
 		for it := range items {
-			cost := it.chars + it.markRoom()
+			cost := it.chars + utf8.RuneCountInString(it.repeats())
 			if chosen[it.seq-1] == nil && chosen[it.seq+1] == nil {
 				cost += markRoom // for what lies between it and the rest
 			}
@@ -220,12 +227,9 @@ func (w *Writer) choose() []*item {
 			left, room = left-cost, room-cost
 		}
 	}
-	add(slices.Values(w.head), w.limit/10)
-	add(backward(w.tail), w.limit/4)
-	failures := w.limit * 6 / 10
-	before := room
-	add(slices.Values(w.strong.items), failures)
-	add(slices.Values(w.weak.items), failures-(before-room))
+	ends := room * 4 / 10
+	add(slices.Values(w.strong.items), room-ends)
+	add(slices.Values(w.weak.items), room-ends)
 	add(backward(w.tail), room*2/3)
 	add(slices.Values(w.head), room)
 	list := make([]*item, 0, len(chosen))
@@ -248,17 +252,17 @@ func backward(items []*item) iter {
 	}
 }
 
-// repeated reports that lines like the item are shorter than a mark that stands for them.
-func (it *item) repeated() bool { return it.same && it.more*int64(it.chars) < markRoom/2 }
-
-func (it *item) markRoom() int {
+// repeats is what is shown behind an item for the lines that are like it: they themselves, where a mark would be longer.
+func (it *item) repeats() string {
 	switch {
 	case it.more == 0:
-		return 0
-	case it.repeated():
-		return int(it.more) * it.chars
+		return ""
+	case it.same && it.more*int64(it.chars) < markRoom/2:
+		return strings.Repeat("\n"+it.text, int(it.more))
+	case it.same:
+		return fmt.Sprintf("\n[the same %d times more, up to line %d]", it.more, it.last)
 	}
-	return markRoom
+	return fmt.Sprintf("\n[%d more that differ in their numbers only, up to line %d]", it.more, it.last)
 }
 
 // render writes the items with marks between them, and counts the lines of which nothing is there.
@@ -291,14 +295,7 @@ func (w *Writer) render(items []*item) (text string, left int64) {
 			b.WriteByte('\n')
 		}
 		b.WriteString(it.text)
-		switch {
-		case it.repeated():
-			b.WriteString(strings.Repeat("\n"+it.text, int(it.more)))
-		case it.same && it.more > 0:
-			fmt.Fprintf(&b, "\n[the same %d times more, up to line %d]", it.more, it.last)
-		case it.more > 0:
-			fmt.Fprintf(&b, "\n[%d more that differ in their numbers only, up to line %d]", it.more, it.last)
-		}
+		b.WriteString(it.repeats())
 		at = it
 	}
 	if at.seq != w.seq {

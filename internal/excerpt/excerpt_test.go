@@ -59,6 +59,7 @@ func TestShortLogsStayAsTheyAre(t *testing.T) {
 		"1%\r50%\r100%\ndone":                  "100%\ndone",
 		"1%\r50%\r\x1b[K\ndone":                "50%\ndone",
 		"compile a\rerror: b\rcompile c\nd":    "error: b\ncompile c\nd",
+		"1%\r" + strings.Repeat("long ", 100):  strings.Repeat("long ", 100),
 		"compile a\rerror: b\n":                "error: b\n",
 		"\u202ehidden\u2066\n":                 "hidden\n",
 		"\ufeffmarked\n":                       "\ufeffmarked\n",
@@ -98,6 +99,9 @@ func TestTheOnlyErrorIsKept(t *testing.T) {
 			if near != at && !strings.Contains(e.Text, " "+word(near)+" ") {
 				t.Errorf("the error in line %d: line %d is not there", at, near)
 			}
+		}
+		if at == 2500 && strings.Contains(e.Text, " "+word(at-before-1)+" ") {
+			t.Errorf("more than %d lines before it", before)
 		}
 		for _, end := range []int{2, 4998} {
 			if !strings.Contains(e.Text, " "+word(end)+" ") {
@@ -198,13 +202,106 @@ func TestRepeatedLinesAreFolded(t *testing.T) {
 	accounts(t, e)
 }
 
+// A mark says of repeated lines only what is true of all of them.
+func TestRepeatedLinesInBetween(t *testing.T) {
+	long := strings.Repeat(" and so on", 30)
+	line := func(i int) string { return fmt.Sprintf("step %d%s\n", i, long) }
+	for lines, want := range map[string]string{
+		line(1) + line(2) + line(3) + line(3) + line(3) + line(4) + line(5): line(1) + line(2) + line(3) + "[the same 2 times more, up to line 5]\n" + line(4) + "[1 more that differ in their numbers only, up to line 7]",
+		line(1) + line(2) + line(3) + line(4) + line(3) + line(3):           line(1) + line(2) + line(3) + "[3 more that differ in their numbers only, up to line 6]",
+		line(1) + line(2) + line(2) + line(1):                               line(1) + line(2) + "[the same 1 times more, up to line 3]\n" + line(1),
+	} {
+		tail := strings.Repeat("the end\n", 1000)
+		e := of(t, lines+tail, 6000)
+		if got, _, _ := strings.Cut(e.Text, "the end\n"); strings.TrimSpace(got) != strings.TrimSpace(want) {
+			t.Errorf("%s\nwant\n%s", got, want)
+		}
+		accounts(t, e)
+	}
+}
+
+// Failures that repeat are counted where they are left out, and nowhere else.
+func TestFailuresAreCounted(t *testing.T) {
+	other := map[int]string{}
+	for i := 2000; i < 2050; i++ {
+		other[i] = "error: again and again, as long as this line is, and longer, to be sure of it"
+	}
+	other[3000] = "error: again and again, as long as this line is, and longer, to be sure of it"
+	e := of(t, numbered(5000, other), 4000)
+	accounts(t, e)
+	w := New(4000)
+	io.WriteString(w, strings.Repeat("error: the same\n", 3))
+	if w.prev.first != 0 || w.prev.upto != 3 {
+		t.Errorf("%d to %d failures in three lines", w.prev.first, w.prev.upto)
+	}
+	if n := strings.Count(e.Text, "of them look like failures"); e.Failures != 51 || n != 1 || !strings.Contains(e.Text, "; 1 of them look like failures]") {
+		t.Errorf("%d failures, %d marks in %s", e.Failures, n, e.Text)
+	}
+}
+
+// Whatever the limit is, nothing is left out without a mark.
+func TestEveryLimit(t *testing.T) {
+	other := map[int]string{}
+	for i := 100; i < 5000; i += 9 {
+		other[i] = "error: " + word(i)
+	}
+	var groups strings.Builder
+	for i := range 1000 {
+		groups.WriteString(strings.Repeat(word(i)+" is said five times in a row, and is not short\n", 5))
+	}
+	for _, log := range []string{numbered(5000, nil), numbered(5000, other), groups.String(), numbered(3000, nil) + groups.String()} {
+		for _, limit := range []int{300, 400, 600, 1000, 3000, 10_000} {
+			e := of(t, log, limit)
+			accounts(t, e)
+			if limit >= 3000 && len(e.Text) < limit*7/10 {
+				t.Errorf("the room is not used: %d", len(e.Text))
+			}
+			if t.Failed() {
+				t.Fatalf("limit %d", limit)
+			}
+		}
+	}
+}
+
+func TestShelvesHoldNothingTwice(t *testing.T) {
+	w := New(3000)
+	for i := range 1000 {
+		fmt.Fprintf(w, "error: %s\nit has failed with %s\n", word(i), word(i))
+	}
+	for _, s := range []shelf{w.strong, w.weak} {
+		chars := 0
+		for i, it := range s.items {
+			if chars += it.chars; i > 0 && it.seq <= s.items[i-1].seq {
+				t.Fatalf("%d after %d", it.seq, s.items[i-1].seq)
+			}
+		}
+		if len(s.items) == 0 || chars > 3100 {
+			t.Errorf("%d items of %d characters", len(s.items), chars)
+		}
+	}
+}
+
+func TestWhereLongLinesAreCut(t *testing.T) {
+	for text, want := range map[string]int{
+		strings.Repeat("x", 100): 64, strings.Repeat("x", 50) + " yz" + strings.Repeat("x", 50): 51, "a b" + strings.Repeat("x", 100): 64,
+		strings.Repeat("x", 63) + "ß" + strings.Repeat("x", 50): 63, strings.Repeat("x", 62) + "模模" + strings.Repeat("x", 50): 62,
+	} {
+		if got := cut([]byte(text), 64); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
 func TestLongLines(t *testing.T) {
 	log := "begin\n" + strings.Repeat("abcdefghi ", 500_000) + "error: in the middle " + strings.Repeat("xyz ", 500_000) + "the end of it\nlast"
 	e := of(t, log, 20_000)
-	for _, want := range []string{"begin\nabcdefghi abc", "error: in the middle xyz", "xyz the end of it\nlast", "\n[a part of line 2 left out]\n"} {
+	for _, want := range []string{"begin\n" + strings.Repeat("abcdefghi ", 400), "error: in the middle xyz", "xyz the end of it\nlast", "\n[a part of line 2 left out]\n"} {
 		if !strings.Contains(e.Text, want) {
 			t.Errorf("no %q in %.3000s", want, e.Text)
 		}
+	}
+	if front, _, _ := strings.Cut(e.Text, "error: in the middle"); len(front)-strings.LastIndex(front, "left out]") > 1300 {
+		t.Errorf("what stands before the error takes %d characters", len(front)-strings.LastIndex(front, "left out]"))
 	}
 	if e.Lines != 3 || e.Left != 0 || len(ofALine.FindAllString(e.Text, -1)) != 2 {
 		t.Errorf("%d lines, %d left, %d marks", e.Lines, e.Left, len(ofALine.FindAllString(e.Text, -1)))
@@ -235,13 +332,15 @@ func TestOtherEncodings(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	var before, most, now runtime.MemStats
-	runtime.ReadMemStats(&before)
 	w := New(Limit)
 	chunk := []byte(strings.Repeat("error: one more line of a log\n\n\x1b[1mbold\x1b[0m 10%\r20%\r", 1000))
-	line := []byte(strings.Repeat("x", 1<<20))
+	line := []byte(strings.Repeat("x", 8<<20))
+	runtime.ReadMemStats(&before)
 	for i := range 100 {
 		w.Write(chunk)
-		w.Write(line)
+		if i%10 == 0 {
+			w.Write(line)
+		}
 		for j := range 200 {
 			fmt.Fprintf(w, "error: %s\n", word(i*1000+j))
 		}
@@ -252,8 +351,11 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if grown := int64(most.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
-		t.Errorf("%d MiB for a log of %d MiB", grown>>20, w.bytes>>20)
+	if grown := int64(most.HeapAlloc) - int64(before.HeapAlloc); grown > 5<<20 {
+		t.Errorf("%d KiB for a log of %d MiB", grown>>10, w.bytes>>20)
+	}
+	if len(w.seen) > kinds {
+		t.Errorf("%d kinds of failures", len(w.seen))
 	}
 	if e := w.Excerpt(); utf8.RuneCountInString(e.Text) > Limit || len(e.Text) < Limit*8/10 {
 		t.Errorf("%d characters", utf8.RuneCountInString(e.Text))

@@ -38,6 +38,9 @@ func TestWhatLooksLikeAFailure(t *testing.T) {
 		"errors: 0":                                                   no,
 		"error: 0":                                                    strong, // a value may follow
 		"errors: 07":                                                  weak,
+		"finished, no data race":                                      no,
+		"it raised ValueError at once":                                weak,
+		"it is in TheErrorHandler":                                    no,
 		"no errors found":                                             no,
 		"piano errors found":                                          weak,
 		"finished without error":                                      no,

@@ -50,7 +50,7 @@ func (l *lines) write(p []byte) {
 }
 
 func (l *lines) states(b []byte) {
-	l.begun = l.begun || len(b) > 0
+	l.begun = true // or it ends at once
 	for {
 		i := bytes.IndexByte(b, '\r')
 		if i < 0 {
