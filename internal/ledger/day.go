@@ -46,7 +46,7 @@ func (l *Ledger) days() (days []string, err error) {
 	}
 	for _, name := range names {
 		day, ok := strings.CutSuffix(name, entriesSuffix)
-		if t, err := time.Parse(dayLayout, day); ok && err == nil && t.Format(dayLayout) == day {
+		if _, err := time.Parse(dayLayout, day); ok && err == nil {
 			days = append(days, day)
 		}
 	}

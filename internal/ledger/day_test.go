@@ -53,6 +53,18 @@ func TestADayThatIsOverIsReadOnce(t *testing.T) {
 	compare(t, l, entries, time.Time{}, ByTier)
 }
 
+func TestEachDayButTheNewestHasASum(t *testing.T) {
+	l := fresh(t)
+	for i := range 12 {
+		fill(t, l, []Entry{entry(noon.AddDate(0, 0, -i))})
+	}
+	report(t, l, time.Time{}, ByTier)
+	sums, err := filepath.Glob(filepath.Join(l.dir, "*"+sumSuffix))
+	if err != nil || len(sums) != 11 || filepath.Base(sums[10]) != "2026-11-29.sum" {
+		t.Errorf("%v, %v", sums, err)
+	}
+}
+
 func TestASumThatIsWrongIsMadeAgain(t *testing.T) {
 	for name, change := range map[string]func([]byte) []byte{
 		"empty": func([]byte) []byte { return nil },
@@ -96,7 +108,15 @@ func TestASumThatIsOlderThanItsDay(t *testing.T) {
 	// An entry that comes late is added.
 	e := entry(noon.AddDate(0, 0, -2))
 	e.Tier = "flash"
+	path := filepath.Join(l.dir, firstDay+entriesSuffix)
+	fi, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	put(t, l, e)
+	if err := os.Chtimes(path, fi.ModTime(), fi.ModTime()); err != nil { // clocks are set back
+		t.Fatal(err)
+	}
 	entries = append(entries, e)
 	compare(t, l, entries, time.Time{}, ByTier)
 	if m, _, ok := decode(sumOf(t, l, firstDay)); !ok || m.bytes != size(t, l, firstDay+entriesSuffix) {
@@ -106,7 +126,7 @@ func TestASumThatIsOlderThanItsDay(t *testing.T) {
 	// A day that was changed by somebody else is read again: shorter, of the same length, longer.
 	for _, change := range []func([]byte) []byte{
 		func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1] },
-		func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"tier":"pro"`), []byte(`"tier":"Pro"`)) },
+		func(b []byte) []byte { return bytes.Replace(b, []byte(`"tier":"pro"`), []byte(`"tier":"Pro"`), 1) }, // far from the end
 		func(b []byte) []byte {
 			return bytes.ReplaceAll(b, []byte(`"tier":"Pro"`), []byte(`"tier":"other"`))
 		},
@@ -229,6 +249,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(good, []byte(sumMagic))
 	f.Add(append([]byte("x\n"), good...), encode(mark{3, 4, 5}, &summary{rows: []row{{group{"a", "b", "c", "d", "e"}, Totals{Entries: 300}}}}))
 	f.Add([]byte("{\"schema\":2}\n{"), []byte{})
+	f.Add(append([]byte(strings.Repeat("x", 2*lineLimit+3)+"\n"), good...), []byte{})
 	const many = "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
 	for _, body := range []string{many, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x00\x00\x00\x00\x00" + many, "\x00\x00\x00\x00\x00\x01" + many, "\x00\x00\x00\x00\x00\x00" + many, "\x00\x00\x00\x00\x00\x00\x01\x07", "\x00\x00\x00\x00\x00\x00\x00\x01\x07"} {
 		f.Add([]byte{}, []byte(sumMagic+body+strings.Repeat("\x00", 40)))

@@ -152,9 +152,12 @@ func TestMedian(t *testing.T) {
 func TestLimitsThatWereMetInRows(t *testing.T) {
 	l := fresh(t)
 	fill(t, l, []Entry{costs(noon.Add(-59*time.Minute), "glm", "pro", Dollar), costs(noon.Add(-61*time.Minute), "glm", "pro", Dollar)})
-	learn(t, l, Exhaustion{Provider: "opencode-go", Model: "glm", Window: Week, At: noon.Add(-time.Minute), Until: noon.Add(3 * time.Hour)})
-	learn(t, l, Exhaustion{Provider: "opencode-go", Model: "glm", Window: Week, At: noon, Until: noon.Add(2 * time.Hour)})
-	learn(t, l, Exhaustion{Provider: "opencode-go", Model: "kimi", At: noon})
+	for _, hours := range []time.Duration{2, 3, 1} {
+		learn(t, l, Exhaustion{Provider: "opencode-go", Model: "glm", Window: Week, At: noon, Until: noon.Add(hours * time.Hour)})
+	}
+	for _, model := range []string{"kimi", "m3", "m1", "m2"} {
+		learn(t, l, Exhaustion{Provider: "opencode-go", Model: model, At: noon})
+	}
 	learn(t, l, Exhaustion{Provider: "opencode-go", Window: FiveHours, At: noon.Add(-30 * time.Minute)}) // it names no reset: nothing is known to begin anew
 	learn(t, l, Exhaustion{Provider: "old", Model: "m", Window: Week, At: noon.AddDate(0, 0, -91)})
 	all, err := l.Quota(noon.Add(30*time.Second), []Limit{{"opencode-go", "glm", Week, 100 * Dollar, ""}})
@@ -165,7 +168,7 @@ func TestLimitsThatWereMetInRows(t *testing.T) {
 	for _, q := range all {
 		order = append(order, strings.TrimSpace(q.Model+" "+string(q.Window)))
 	}
-	if got := strings.Join(order, ", "); got != "5h, week, month, glm week, kimi 5h" {
+	if got := strings.Join(order, ", "); got != "5h, week, month, glm week, kimi 5h, m1 5h, m2 5h, m3 5h" {
 		t.Errorf("rows: %s", got)
 	}
 	if q := all[0]; q.Used != 2*Dollar || q.Exhausted {
@@ -232,9 +235,9 @@ func TestTheLimitThatEndsLastBlocks(t *testing.T) {
 	if _, blocked, err := l.Blocked(noon, "p", "m"); blocked || err != nil {
 		t.Errorf("without a ledger: %v, %v", blocked, err)
 	}
-	for w, d := range map[Window]time.Duration{FiveHours: time.Hour, Week: 50 * time.Hour, AnyWindow: time.Minute} {
-		learn(t, l, Exhaustion{Provider: "p", Model: "m", Window: w, At: noon, Until: noon.Add(d)})
-	}
+	learn(t, l, Exhaustion{Provider: "p", Model: "m", Window: FiveHours, At: noon, Until: noon.Add(time.Hour)})
+	learn(t, l, Exhaustion{Provider: "p", Model: "m", Window: Week, At: noon, Until: noon.Add(50 * time.Hour)})
+	learn(t, l, Exhaustion{Provider: "p", Model: "m", At: noon, Until: noon.Add(time.Minute)})
 	if x, blocked, err := l.Blocked(noon, "p", "m"); !blocked || x.Window != Week || err != nil {
 		t.Errorf("%+v, %v, %v", x, blocked, err)
 	}
@@ -269,6 +272,10 @@ func TestTheAmountAtWhichALimitCame(t *testing.T) {
 	}
 	if q := later["opencode-go 5h"]; q.Used != 11*Dollar {
 		t.Errorf("the reset of one model is that of all: %+v", q)
+	}
+	learn(t, l, Exhaustion{Provider: "opencode-go", Model: "glm", Window: FiveHours, At: noon.Add(3 * time.Hour)})
+	if q := quotas(t, l, noon.Add(3*time.Hour))["opencode-go/glm 5h"]; q.Limit == nil || *q.Limit != Dollar {
+		t.Errorf("the amount after a reset: %+v", q)
 	}
 }
 
