@@ -39,7 +39,7 @@ func (h *hook) beforeTool() error {
 		project = h.in.Cwd
 	}
 	c := policy.Call{
-		Tool: h.in.Tool, Command: b.Command, Cwd: h.in.Cwd, Project: project,
+		Tool: h.in.Tool, Command: b.Command, Cwd: h.in.Cwd, Project: project, Home: h.Home,
 		AgentType: h.in.AgentType, PermissionMode: h.in.PermissionMode, Caller: h.in.Session,
 	}
 	if !call.IsSession(c.Caller) {

@@ -23,19 +23,43 @@ type tree struct {
 
 func newTree(c Call, p Policy) (*tree, error) {
 	t := &tree{}
-	for _, dir := range append([]string{c.Project}, p.AllowDirs...) {
-		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && filepath.IsAbs(dir) && filepath.Dir(real) != real {
+	why := refuse("there is no project here in which paths could lie")
+	if real, ok := root(c.Project); ok && holds(real, c.Home) {
+		why = refuse("the project holds the home directory, with all settings and credentials; start in a project, or name it in allow_dirs of policy.json")
+	} else if ok {
+		t.roots = append(t.roots, real)
+	} else {
+		return nil, why
+	}
+	for _, dir := range p.AllowDirs {
+		if real, ok := root(dir); ok {
 			t.roots = append(t.roots, real)
-		} else if dir == c.Project {
-			return nil, refuse("there is no project here in which paths could lie")
 		}
+	}
+	if len(t.roots) == 0 {
+		return nil, why
 	}
 	var err error
 	if t.cwd, err = filepath.EvalSymlinks(c.Cwd); err != nil {
 		return nil, refuse("the current directory is not known")
 	}
 	return t, nil
+}
+
+// root is the real path of a directory in which paths may lie, which the root of a file system is not.
+func root(dir string) (real string, ok bool) {
+	real, err := filepath.EvalSymlinks(dir)
+	return real, err == nil && filepath.IsAbs(dir) && filepath.Dir(real) != real
+}
+
+// holds reports whether the home directory lies in a directory, or is it.
+func holds(dir, home string) bool {
+	real, err := filepath.EvalSymlinks(home)
+	if err != nil || home == "" {
+		return false
+	}
+	_, in := (&tree{roots: []string{dir}}).below(real)
+	return in
 }
 
 // real is a path of the caller's without symbolic links, found in the same way as the commands find it. Of one that does not

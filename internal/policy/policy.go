@@ -27,6 +27,7 @@ type Call struct {
 
 	Cwd     string // absolute: where the command will run
 	Project string // absolute: what paths have to lie in
+	Home    string // absolute: what no project may hold; empty = not known
 
 	AgentType      string // empty = the conductor itself
 	PermissionMode string // of the host, such as default or plan

@@ -81,6 +81,39 @@ func TestWhereARunMayBe(t *testing.T) {
 	}
 }
 
+// TestAHomeDirectoryIsNoProject: in it lie what starts programs and what opens accounts. Its owner may say otherwise, and projects in it are like all others.
+func TestAHomeDirectoryIsNoProject(t *testing.T) {
+	g := newGround(t)
+	must(t, os.Symlink(g.root, filepath.Join(g.outside, "to-home")))
+	for _, project := range []string{g.root, g.root + "/", filepath.Join(g.outside, "to-home"), filepath.Dir(g.root)} {
+		for _, command := range []string{"oc-delegate x", "oc-delegate --out .bashrc x", "oc-delegate -f project/README.md x", "oc-delegate --dir project --write x"} {
+			c := g.call(command)
+			c.Home, c.Project, c.Cwd = g.root, project, g.root
+			if d := Decide(c, Policy{}, g.jobs); d.Verdict != Deny || !strings.Contains(d.Reason, "home directory") {
+				t.Errorf("project %q, %q: %v: %s", project, command, d.Verdict, d.Reason)
+			}
+			c.AgentType = ""
+			if d := Decide(c, Policy{}, g.jobs); d.Verdict != None {
+				t.Errorf("conductor, project %q, %q: %v", project, command, d.Verdict)
+			}
+		}
+	}
+	for _, command := range []string{"oc-delegate --dir project --write x", "oc-delegate --dir project -f project/README.md x"} {
+		c := g.call(command)
+		c.Home, c.Project, c.Cwd = g.root, g.root, g.root
+		if d := Decide(c, Policy{AllowDirs: []string{g.project}}, g.jobs); d.Verdict != Allow {
+			t.Errorf("%q, allowed by the user: %v: %s", command, d.Verdict, d.Reason)
+		}
+	}
+	for _, home := range []string{"", g.root, g.outside, g.root + "/missing"} {
+		c := g.call("oc-delegate --write x")
+		c.Home = home
+		if d := Decide(c, Policy{}, g.jobs); d.Verdict != Allow {
+			t.Errorf("home %q: %v: %s", home, d.Verdict, d.Reason)
+		}
+	}
+}
+
 // TestPathsAreNotLookedUpForEver: each path costs system calls.
 func TestPathsAreNotLookedUpForEver(t *testing.T) {
 	g := newGround(t)
