@@ -126,6 +126,22 @@ func TestCopyLeavesDirtAtHomeUnlessAsked(t *testing.T) {
 	}
 }
 
+// Files that git still knows behind what has become a link do not come along as if they were in the tree.
+func TestDirtBehindALinkIsNotCopied(t *testing.T) {
+	w := newWorld(t)
+	w.write("d/x", "x\n")
+	w.write("e/x", "other\n")
+	w.commit()
+	w.must(os.RemoveAll(w.path("d")))
+	w.must(os.Symlink("e", w.path("d")))
+	o := w.copyOptions()
+	o.WithDirty = true
+	c := w.newCopy(o)
+	if got, want := patchLook(t, c.Tree()), patchLook(t, w.dir); got != want {
+		t.Errorf("%s", differs(want, got))
+	}
+}
+
 // The objects that a copy borrows outlive a reset, an expiry and a collection in the user's repository.
 func TestTheRefKeepsTheBase(t *testing.T) {
 	w := newWorld(t)

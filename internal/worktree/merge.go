@@ -100,7 +100,7 @@ func (m *merger) clash(c change, markers bool, format string, args ...any) {
 func (m *merger) decide(c change) error {
 	here := m.ours.list.find(c.path)
 	for _, h := range m.ours.list.holes {
-		if h.Path == c.path || !h.git && within(filepath.FromSlash(h.Path), filepath.FromSlash(c.path)) {
+		if !h.git && within(filepath.FromSlash(h.Path), filepath.FromSlash(c.path)) {
 			m.clash(c, false, "here it is not covered: %s", h.Why)
 			return nil
 		}

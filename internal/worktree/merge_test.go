@@ -75,6 +75,7 @@ func TestApplyMergesWhatBothSidesChanged(t *testing.T) {
 	}
 	w.write("bin", "\x00base")
 	w.write("dir/x", "x")
+	w.write("goes/deep/x", "x")
 	w.commit()
 	base := w.take()
 	w.write("merges", numbered(map[int]string{2: "theirs"}))
@@ -87,6 +88,7 @@ func TestApplyMergesWhatBothSidesChanged(t *testing.T) {
 	w.write("bin", "\x00theirs")
 	w.write("both made", "theirs")
 	w.write("lands", "theirs")
+	w.must(os.RemoveAll(w.path("goes")))
 	w.must(os.RemoveAll(w.path("dir")))
 	w.write("dir", "a file now")
 	after := w.take()
@@ -129,6 +131,9 @@ func TestApplyMergesWhatBothSidesChanged(t *testing.T) {
 		if text := w.read(name); strings.TrimLeft(text, "\x00") != "mine" {
 			t.Errorf("%s: %q", name, text)
 		}
+	}
+	if _, err := os.Lstat(w.path("goes")); err == nil {
+		t.Error("a directory that the landing has emptied stays")
 	}
 	if w.read("lands") != "theirs" || w.read(".git/index") != index {
 		t.Error("the rest did not land, or the index was touched")

@@ -255,6 +255,24 @@ func TestNothingOfTheRepositoryIsNeeded(t *testing.T) {
 	}
 }
 
+// A link that takes the place of a directory when everything is decided ends the undo; nothing is written behind it.
+func TestUndoGoesThroughNoLink(t *testing.T) {
+	w := newWorld(t)
+	w.write("d/x", "before")
+	w.write("e/x", "other")
+	s := w.take()
+	w.write("d/x", "run")
+	w.end(s)
+	now, err := s.now(t.Context())
+	w.must(err)
+	todo, _ := plan(s.list, now, now)
+	w.must(os.RemoveAll(w.path("d")))
+	w.must(os.Symlink("e", w.path("d")))
+	if _, err := s.apply(t.Context(), todo); err == nil || !strings.Contains(err.Error(), "no directory") || w.read("e/x") != "other" {
+		t.Errorf("%v; %q", err, w.read("e/x"))
+	}
+}
+
 func TestTheRepositoryIsNotTouchedAndRunsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.write("a", "x\r\n")
