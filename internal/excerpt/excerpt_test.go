@@ -249,7 +249,11 @@ func TestEveryLimit(t *testing.T) {
 	for i := range 1000 {
 		groups.WriteString(strings.Repeat(word(i)+" is said five times in a row, and is not short\n", 5))
 	}
-	for _, log := range []string{numbered(5000, nil), numbered(5000, other), groups.String(), numbered(3000, nil) + groups.String()} {
+	both := map[int]string{}
+	for i := 1; i < 5000; i += 2 {
+		both[i], both[i+1] = "error: "+word(i), "it has failed with "+word(i)
+	}
+	for _, log := range []string{numbered(5000, both), numbered(5000, nil), numbered(5000, other), groups.String(), numbered(3000, nil) + groups.String()} {
 		for _, limit := range []int{300, 400, 600, 1000, 3000, 10_000} {
 			e := of(t, log, limit)
 			accounts(t, e)
@@ -312,6 +316,11 @@ func TestLongLines(t *testing.T) {
 		if e := of(t, log, 30_000); e.Text != strings.ReplaceAll(log, "\r", "") {
 			t.Errorf("%q: %d characters, want %d", part, len(e.Text), len(log))
 		}
+	}
+	// It is no repetition of a line that is like its beginning.
+	x := strings.Repeat("x", 64)
+	if e := of(t, x+"\n"+x+"yyy\n"+numbered(100, nil), 900); !strings.HasPrefix(e.Text, x+"\n"+x+"yyy\n") {
+		t.Errorf("%s", e.Text)
 	}
 	// A bar of progress can be long too.
 	if e := of(t, strings.Repeat("x", 5000)+"\rshort\n", 30_000); e.Text != strings.Repeat("x", 5000)+"\nshort\n" || e.Lines != 1 {
