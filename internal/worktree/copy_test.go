@@ -231,10 +231,14 @@ func TestCopyOfUnusualCheckouts(t *testing.T) {
 			w.write(hooks+"/"+hook, "#!/bin/sh\ntouch '"+marker+"'\n")
 			w.must(os.Chmod(hooks+"/"+hook, 0o755))
 		}
+		w.gitIn(dir, "config", "core.logAllRefUpdates", "always")
 		os.Remove(marker)
 		o := w.copyOptions()
 		o.Dir = dir
 		c := w.newCopy(o)
+		if _, err := os.Stat(filepath.Join(c.record.Common, "logs", c.Ref())); err == nil {
+			t.Errorf("%s: the ref has a log", dir)
+		}
 		if got, want := patchLook(t, c.Tree()), patchLook(t, dir); got != want {
 			t.Errorf("%s:\n%s", dir, differs(want, got))
 		}
