@@ -85,6 +85,12 @@ func load(path, home, project string) (Policy, error) {
 	if err != nil {
 		return Policy{}, err
 	}
+	for _, dir := range []string{filepath.Dir(path), filepath.Dir(real)} {
+		// In a sticky one nobody can replace the file; elsewhere everybody can.
+		if fi, err := os.Stat(dir); runtime.GOOS != "windows" && (err != nil || fi.Mode().Perm()&0o002 != 0 && fi.Mode()&fs.ModeSticky == 0) {
+			return Policy{}, fmt.Errorf("everybody may replace it, since everybody may write %s; take that right away (chmod o-w)", dir)
+		}
+	}
 	if root, err := filepath.EvalSymlinks(project); err == nil && project != "" {
 		t := tree{roots: []string{root}}
 		if _, in := t.below(real); in {

@@ -155,6 +155,19 @@ func TestWhereThePolicyIsRead(t *testing.T) {
 			must(t, os.Chmod(path, 0o666))
 			return path
 		},
+		"everybody may replace it": func() string {
+			dir := filepath.Join(g.outside, "shared")
+			path := filepath.Join(g.outside, "to-shared.json")
+			must(t, os.Mkdir(dir, 0o755))
+			must(t, os.WriteFile(filepath.Join(dir, "policy.json"), text, 0o644))
+			must(t, os.Symlink(filepath.Join(dir, "policy.json"), path))
+			must(t, os.Chmod(dir, 0o777|os.ModeSticky))
+			if _, err := load(path); err != nil {
+				t.Errorf("in a sticky directory: %v", err)
+			}
+			must(t, os.Chmod(dir, 0o777))
+			return path
+		},
 		"not a regular file": func() string { return g.outside },
 		"larger than": func() string {
 			path := filepath.Join(g.outside, "large.json")
@@ -162,7 +175,7 @@ func TestWhereThePolicyIsRead(t *testing.T) {
 			return path
 		},
 	}
-	for _, want := range []string{"lies in the project", "lies in the project;", "everybody may write it", "not a regular file", "larger than"} {
+	for _, want := range []string{"lies in the project", "lies in the project;", "everybody may write it", "everybody may replace it", "not a regular file", "larger than"} {
 		path := refused[want]()
 		p, err := load(path)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
