@@ -54,6 +54,9 @@ func fromHook(a *cli.App, verb string, others []string) int {
 		if err != nil {
 			return refuse(b, fault.New(fault.Usage, "%w", err))
 		}
+		if len(words) == 1 && words[0] == "--help" {
+			return run(b, []string{verb, "--help"})
+		}
 		return carryOut(b, append([]string{verb}, words...))
 	}()
 	io.WriteString(a.Stdout, plain.NoMentions(shown(verb, exit, note, &out, speech.String())))
