@@ -170,6 +170,11 @@ func (g *grammar) check(args []string) error {
 	if call.Reserved(g.Task) && call.Reserved(beforeDashes(args)) {
 		return fmt.Errorf("%q is kept for a command of a later version; for a task of that name write: -- %s", g.Task[0], g.Task[0])
 	}
+	if len(g.Task) == 1 && len(beforeDashes(args)) == 1 {
+		if meant, ok := nearVerb(g.Task[0]); ok {
+			return fmt.Errorf("%q is no verb; did you mean %s? A task of that name goes after --", g.Task[0], meant)
+		}
+	}
 	if before := beforeDashes(args); len(before) > 0 {
 		if v, ok := verbOf(before[0]); ok {
 			return fmt.Errorf("%q is a verb, and a verb comes first: oc-delegate %s, then its flags; for a task of that name write: -- %s", v.name, v.name, v.name)

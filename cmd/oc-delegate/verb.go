@@ -42,6 +42,34 @@ func verbIn(args []string) (name string, words []string) {
 	return "", args
 }
 
+// nearVerb is the verb that a word is a slip of the hand from: one letter more, less, other, or two that changed places. A word that is run as
+// a task by mistake costs money.
+func nearVerb(word string) (string, bool) {
+	for _, v := range verbs {
+		if word != v.name && slipOf(word, v.name) {
+			return v.name, true
+		}
+	}
+	return "", false
+}
+
+func slipOf(word, name string) bool {
+	n := 0 // how many letters the two begin with in common
+	for n < len(word) && n < len(name) && word[n] == name[n] {
+		n++
+	}
+	w, v := word[n:], name[n:]
+	switch len(w) - len(v) {
+	case 1:
+		return w[1:] == v
+	case -1:
+		return w == v[1:]
+	case 0:
+		return len(w) > 0 && w[1:] == v[1:] || len(w) > 1 && w[0] == v[1] && w[1] == v[0] && w[2:] == v[2:]
+	}
+	return false
+}
+
 // newCommand is the empty grammar of a verb or, without a name, of an ordinary call.
 func newCommand(name string) command {
 	if v, ok := verbOf(name); ok {

@@ -124,7 +124,8 @@ func noVerb(word string) error {
 	if m, ok := meant[word]; ok {
 		return fmt.Errorf("%q is no verb; did you mean %s?", word, m)
 	}
-	return fmt.Errorf("%.40q is no verb; the verbs are %s", word, strings.Join(verbs(), ", "))
+	known := slices.DeleteFunc(verbs(), func(v string) bool { return v == "hook" }) // which is Claude Code's to call
+	return fmt.Errorf("%.40q is no verb; the verbs are %s", word, strings.Join(known, ", "))
 }
 
 // help prints the help of the verb that the words name, else of the whole command.
