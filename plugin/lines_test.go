@@ -235,20 +235,27 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// readme is README.md as far as no other test runs what stands there: those of the two commands run its indented lines.
-func readme(t *testing.T) page {
+// readmeAround is README.md: whole, before the section of a title, that section, and from the next one on.
+func readmeAround(t *testing.T, title string) (text, before, section, after string) {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
+	data, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, jobs, ok := strings.Cut(string(text), "\n## Background jobs\n")
-	_, after, ok2 := strings.Cut(jobs, "\n## ")
+	before, rest, ok := strings.Cut(string(data), "\n## "+title+"\n")
+	section, after, ok2 := strings.Cut(rest, "\n## ")
 	if !ok || !ok2 {
-		t.Fatal("README.md has no section on background jobs")
+		t.Fatalf("README.md has no section %q", title)
 	}
+	return string(data), before, section, after
+}
+
+// readme is README.md as far as no other test runs what stands there: those of the two commands run its indented lines.
+func readme(t *testing.T) page {
+	t.Helper()
+	text, before, _, after := readmeAround(t, "Background jobs")
 	var fenced strings.Builder
-	for _, f := range fences.FindAllString(string(text), -1) {
+	for _, f := range fences.FindAllString(text, -1) {
 		fenced.WriteString(f + "\n")
 	}
 	for l := range strings.Lines(fences.ReplaceAllString(before+after, "")) {

@@ -17,15 +17,7 @@ import (
 // readmeSection is the part of README.md that is about the plugin.
 func readmeSection(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, ok := strings.Cut(string(text), "\n## Claude Code\n")
-	section, _, ok2 := strings.Cut(rest, "\n## ")
-	if !ok || !ok2 {
-		t.Fatal("README.md has no section on Claude Code")
-	}
+	_, _, section, _ := readmeAround(t, "Claude Code")
 	return section
 }
 

@@ -11,13 +11,20 @@ import (
 	"time"
 )
 
+// begun is a place with a Claude Code in which the session s1 has begun.
+func begun(t *testing.T) (*place, *host) {
+	t.Helper()
+	p := fakePlace(t)
+	h := p.newHost()
+	h.hook("SessionStart", "s1").end(10*time.Second, 0)
+	return p, h
+}
+
 // TestWatchWakesOnce: an end wakes once, by exit 2 and a line on stderr; the watcher that comes after it does not wake for the same again, nor
 // for what the conductor has heard otherwise.
 func TestWatchWakesOnce(t *testing.T) {
 	t.Parallel()
-	p := fakePlace(t)
-	h := p.newHost()
-	h.hook("SessionStart", "s1").end(10*time.Second, 0)
+	p, h := begun(t)
 	w := h.hook("Watch", "s1")
 	w.stays(1500 * time.Millisecond)
 	id := p.in("s1").begin("--name", "nightly", "x")
@@ -49,9 +56,7 @@ func TestWatchWakesOnce(t *testing.T) {
 // stay beside none does.
 func TestWatchIsOne(t *testing.T) {
 	t.Parallel()
-	p := fakePlace(t)
-	h := p.newHost()
-	h.hook("SessionStart", "s1").end(10*time.Second, 0)
+	p, h := begun(t)
 	h.hook("Watch", "s1", "CLAUDE_CODE_ENTRYPOINT=sdk-cli").end(5*time.Second, 0)
 	h.hook("Watch", "s1", "CLAUDE_PLUGIN_OPTION_NOTIFY=false").end(5*time.Second, 0)
 	if left := p.watchers(); len(left) > 0 {
@@ -94,9 +99,7 @@ func staying(all []*hookRun) (n int) {
 // takes its place even if that has not gone yet, and one that comes late, when the next turn has begun already, does not stay.
 func TestWatchStepsAside(t *testing.T) {
 	t.Parallel()
-	p := fakePlace(t)
-	h := p.newHost()
-	h.hook("SessionStart", "s1").end(10*time.Second, 0)
+	p, h := begun(t)
 	first := h.hook("Watch", "s1")
 	first.stays(1500 * time.Millisecond)
 	h.hookIn("UserPromptSubmit", "s1", "turn1").end(10*time.Second, 0)
@@ -123,9 +126,7 @@ func TestWatchStepsAside(t *testing.T) {
 // TestWatchFollowsItsSession: after /clear the ends of the new session's jobs wake, and of the old one's; another session's do not.
 func TestWatchFollowsItsSession(t *testing.T) {
 	t.Parallel()
-	p := fakePlace(t)
-	h := p.newHost()
-	h.hook("SessionStart", "s1").end(10*time.Second, 0)
+	p, h := begun(t)
 	w := h.hook("Watch", "s1")
 	w.stays(1500 * time.Millisecond)
 	p.in("stranger").begin("x")
@@ -178,9 +179,7 @@ func parentOf(t *testing.T, pid int) int {
 // TestWatchNeedsItsNote: a watcher that cannot note for what it wakes does not wake, since it would again and again.
 func TestWatchNeedsItsNote(t *testing.T) {
 	t.Parallel()
-	p := fakePlace(t)
-	h := p.newHost()
-	h.hook("SessionStart", "s1").end(10*time.Second, 0)
+	p, h := begun(t)
 	w := h.hook("Watch", "s1")
 	locks := filepath.Join(p.Root, "state/callers/w-*.lock")
 	p.until("a lock", func() bool { found, _ := filepath.Glob(locks); return len(found) == 1 })
@@ -209,9 +208,7 @@ func TestWatchNeedsItsNote(t *testing.T) {
 // TestLimitWatchCost: a watcher is a guest for hours: little memory, and hardly any time.
 func TestLimitWatchCost(t *testing.T) {
 	const seconds = 6
-	p := fakePlace(t)
-	h := p.newHost()
-	h.hook("SessionStart", "s1").end(10*time.Second, 0)
+	p, h := begun(t)
 	w := h.hook("Watch", "s1")
 	p.until("a watcher", func() bool { return len(p.watchers()) == 1 })
 	pid := p.watchers()[0]

@@ -48,10 +48,8 @@ func (s *Store) announce(st State) error {
 	return touch(filepath.Join(s.root, newsOf(st.Caller), st.ID))
 }
 
-func (s *Store) forget(st State) {
-	os.Remove(filepath.Join(s.root, newsOf(st.Caller), st.ID))
-	crashpoint.Here("told", st.ID)
-}
+// forget takes the notice of a job off the list of whoever began it.
+func (s *Store) forget(st State) { s.tick(notice{newsOf(st.Caller), st.ID}) }
 
 // News gives tell the jobs of a caller, and of those that are linked with it, that have ended and have not been told yet, the first
 // to end first, at most limit of them, and how many more there are. They count as told when tell returns nil: a crash may repeat
