@@ -21,14 +21,34 @@ func FlagsOf(req delegate.Request) Flags {
 		LimitFlags: LimitFlags{
 			Timeout: duration(req.Timeout), IdleTimeout: duration(req.Idle), RetryLimit: duration(req.RetryLimit), Grace: duration(req.Grace),
 			MaxCost:   text(strconv.FormatFloat(req.MaxCost, 'f', -1, 64)),
-			MaxTokens: text(strconv.FormatInt(req.MaxTokens, 10)),
+			MaxTokens: text(strconv.FormatInt(req.MaxTokens, 10)), IgnoreQuota: req.IgnoreQuota,
 		},
+	}
+	f.IsolateFlags = IsolateFlags{Isolate: req.Isolate, WithDirty: req.WithDirty, Link: req.Link, Copy: req.Copy}
+	f.CheckFlags = CheckFlags{
+		Verify: req.Verify, NoPreflight: req.NoPreflight, Protect: req.Protect,
+		AllowTestChanges: req.AllowTestChanges, TrustDeps: req.TrustDeps, ExpectFile: req.ExpectFile, ExpectSchema: text(req.ExpectSchema),
+		AllowPath: req.AllowPath, ForbidPath: req.ForbidPath,
+	}
+	if req.VerifyTimeout > 0 {
+		f.VerifyTimeout = duration(req.VerifyTimeout)
+	}
+	if req.MaxDiff > 0 {
+		f.MaxDiff = text(strconv.FormatInt(req.MaxDiff, 10))
+	}
+	if req.BestOf > 0 {
+		f.BestOf = text(strconv.Itoa(req.BestOf))
+	}
+	for _, rung := range req.Escalate {
+		f.Escalate = append(f.Escalate, rung.Tier)
 	}
 	if req.DigestLimit > 0 {
 		f.DigestLimit = text(strconv.Itoa(req.DigestLimit))
 	}
 	if p, err := permission.Parse(req.Profile); err == nil {
-		f.Write = p.Writes()
+		if f.Write = p.Writes(); f.Write {
+			f.Repair = text(strconv.Itoa(req.Repair))
+		}
 		if p == permission.Research {
 			f.Recipe = Recipe{Name: "research", Profile: p} // whose directory is the caller's to make
 			f.Dir, f.Profile = Once{}, Once{}

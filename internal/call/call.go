@@ -59,6 +59,7 @@ type resolver struct {
 	env      Environment
 	config   Config
 	call     Call
+	tiers    tiers.Inputs
 	problems []string
 }
 
@@ -74,6 +75,8 @@ func Resolve(f Flags, env Environment) (Call, []string) {
 	r.model()
 	r.place()
 	r.grant()
+	r.isolation()
+	r.checks()
 	r.limits()
 	r.session()
 	r.answer()
@@ -133,6 +136,7 @@ func (r *resolver) model() {
 			in.RemapVariant[name] = file.Variant
 		}
 	}
+	r.tiers = in
 	choice, err := tiers.Resolve(in)
 	r.problem("", err)
 	if err == nil && in.Model.Set() && in.Tier.Set() {
@@ -389,7 +393,7 @@ func (r *resolver) limits() {
 	cost := tiers.First(r.flag("max-cost", f.MaxCost), r.config.value(string(r.config.MaxCost)), tiers.Value{Text: "0", Source: "built in"})
 	usd, err := parseCost(cost.Text)
 	r.problem(cost.Source, err)
-	req.MaxCost = usd
+	req.MaxCost, req.IgnoreQuota = usd, f.IgnoreQuota
 	r.row("max-cost", strconv.FormatFloat(usd, 'f', -1, 64), cost.Source)
 	req.Schema = 1
 }

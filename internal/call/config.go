@@ -17,20 +17,21 @@ import (
 
 // A Config is config.json: the user's defaults. An unknown key is an error, since a slip would be silent otherwise.
 type Config struct {
-	Model       string                `json:"model"`
-	Tier        string                `json:"tier"`
-	Tiers       map[string]TierConfig `json:"tiers"`
-	Timeout     string                `json:"timeout"`
-	IdleTimeout string                `json:"idle_timeout"`
-	RetryLimit  string                `json:"retry_limit"`
-	Grace       string                `json:"grace"`
-	DigestLimit number                `json:"digest_limit"`
-	MaxCost     number                `json:"max_cost"`
-	MaxTokens   number                `json:"max_tokens"`
-	WarnChars   number                `json:"warn_chars"`
-	Opencode    string                `json:"opencode"`
-	UsageLog    string                `json:"usage_log"`
-	Nudge       []string              `json:"nudge"` // phrases of prompts that are work for a worker; see package plugin
+	Model         string                `json:"model"`
+	Tier          string                `json:"tier"`
+	Tiers         map[string]TierConfig `json:"tiers"`
+	Timeout       string                `json:"timeout"`
+	IdleTimeout   string                `json:"idle_timeout"`
+	RetryLimit    string                `json:"retry_limit"`
+	VerifyTimeout string                `json:"verify_timeout"`
+	Grace         string                `json:"grace"`
+	DigestLimit   number                `json:"digest_limit"`
+	MaxCost       number                `json:"max_cost"`
+	MaxTokens     number                `json:"max_tokens"`
+	WarnChars     number                `json:"warn_chars"`
+	Opencode      string                `json:"opencode"`
+	UsageLog      string                `json:"usage_log"`
+	Nudge         []string              `json:"nudge"` // phrases of prompts that are work for a worker; see package plugin
 
 	path string
 }

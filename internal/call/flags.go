@@ -34,6 +34,9 @@ type Flags struct {
 	NoSandbox      bool     `group:"grant" help:"Do not let the kernel enforce the grant. Permission rules and a comparison of the tree remain."`
 	TrustProject   bool     `group:"grant" help:"Without the sandbox: accept a repository that brings opencode plugins."`
 
+	IsolateFlags
+	CheckFlags
+
 	Digest bool `group:"answer" help:"Ask for a short digest and print only that."`
 	AnswerFlags
 
@@ -62,6 +65,28 @@ type (
 		TierCode  Once `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier code means in this call."`
 		TierPro   Once `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier pro means in this call."`
 	}
+	IsolateFlags struct {
+		Isolate   bool     `group:"isolate" help:"With --write: work in a copy of the repository, outside of it. Nothing lands without oc-job apply or merge."`
+		WithDirty bool     `group:"isolate" help:"With --isolate: what is not committed comes along and belongs to the base."`
+		Link      []string `sep:"none" placeholder:"PATH" group:"isolate" help:"With --isolate: the copy has this ignored directory too, read-only (repeatable)."`
+		Copy      []string `sep:"none" placeholder:"PATH" group:"isolate" help:"With --isolate: the copy has a copy of this ignored directory (repeatable)."`
+	}
+	CheckFlags struct {
+		Verify           []string `sep:"none" placeholder:"CMD" group:"check" help:"Run CMD with sh -c after the work, in the sandbox; its exit code is the verdict (repeatable)."`
+		VerifyTimeout    Once     `placeholder:"TIME" group:"check" help:"Most time of one execution of a check (default 10m)."`
+		NoPreflight      bool     `group:"check" help:"Do not run the checks once before the work."`
+		Protect          []string `sep:"none" placeholder:"GLOB" group:"check" help:"Files that the worker must not bend to pass: where it changed them, the check has to pass with the old ones too (repeatable; default: tests and what steers them)."`
+		AllowTestChanges bool     `group:"check" help:"Let changed tests count as they are."`
+		TrustDeps        bool     `group:"check" help:"Check in place although the worker changed installed dependencies."`
+		ExpectFile       []string `sep:"none" placeholder:"PATH" group:"check" help:"This file has to be there in the end (repeatable)."`
+		ExpectSchema     Once     `placeholder:"FILE" group:"check" help:"The answer has to be JSON of this JSON Schema."`
+		AllowPath        []string `sep:"none" placeholder:"GLOB" group:"check" help:"Only files that match may change (repeatable)."`
+		ForbidPath       []string `sep:"none" placeholder:"GLOB" group:"check" help:"Files that match may not change (repeatable)."`
+		MaxDiff          Once     `placeholder:"LINES" group:"check" help:"Most lines that may be added and deleted together."`
+		Repair           Once     `placeholder:"N" group:"check" help:"How often a failed check goes back to the worker, in its session (default 1 with --verify)."`
+		Escalate         []string `sep:"none" placeholder:"TIER[,TIER]" group:"check" help:"Where the checks still fail, begin again with these tiers, in their order; implies --isolate."`
+		BestOf           Once     `placeholder:"N" group:"check" help:"With --verify: N attempts beside each other, of which the checks choose one; implies --isolate."`
+	}
 	AnswerFlags struct {
 		DigestLimit Once `placeholder:"N" group:"answer" help:"Most characters of a digest (default 4000, at least 500)."`
 		Output      Once `placeholder:"FORMAT" group:"answer" help:"text or json (default text)."`
@@ -75,6 +100,7 @@ type (
 		Grace       Once `placeholder:"TIME" group:"limit" help:"Time between the polite and the hard end of a run (default 3s)."`
 		MaxCost     Once `placeholder:"USD" group:"limit" help:"End the run after the step that makes it dearer than this (default 0: off)."`
 		MaxTokens   Once `placeholder:"N" group:"limit" help:"The same for tokens of every kind."`
+		IgnoreQuota bool `group:"limit" help:"Start although the model's usage limit is known to be reached."`
 	}
 	LookFlags struct {
 		Explain      bool `group:"look" help:"Print each value with its source and run nothing."`
@@ -95,6 +121,8 @@ type Recipe struct {
 var Groups = []struct{ Key, Title string }{
 	{"task", "Task:"},
 	{"grant", "What it may do:"},
+	{"check", "Prove the work:"},
+	{"isolate", "Isolation:"},
 	{"answer", "Answer:"},
 	{"limit", "Limits:"},
 	{"session", "Sessions:"},

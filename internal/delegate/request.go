@@ -45,7 +45,43 @@ type Request struct {
 	AllowNoChanges bool     `json:"allow_no_changes,omitempty"`
 	AllowGitConfig bool     `json:"allow_git_config,omitempty"`
 
+	IgnoreQuota bool `json:"ignore_quota,omitempty"` // start although the ledger knows the model to be exhausted
+
+	// Isolate gives the worker a copy of the repository instead of Dir.
+	Isolate   bool     `json:"isolate,omitempty"`
+	WithDirty bool     `json:"with_dirty,omitempty"` // uncommitted and untracked files belong to the base
+	Link      []string `json:"link,omitempty"`       // ignored directories that the copy has too, read-only; absolute
+	Copy      []string `json:"copy,omitempty"`       // the same, as copies
+
+	Checks
+	Repair   int    `json:"repair,omitempty"`   // failures of a check that go back into the session
+	Escalate []Rung `json:"escalate,omitempty"` // the models that take over, in their order
+	BestOf   int    `json:"best_of,omitempty"`  // attempts beside each other, of which the checks choose one; 0 or 1 = one
+
 	Caller string `json:"caller"`
+}
+
+// Checks are what our own process says of the work.
+type Checks struct {
+	Verify           []string `json:"verify,omitempty"`         // each for sh -c
+	VerifyTimeout    Duration `json:"verify_timeout,omitempty"` // of each execution
+	NoPreflight      bool     `json:"no_preflight,omitempty"`
+	Protect          []string `json:"protect,omitempty"` // globs; none = the built-in table
+	AllowTestChanges bool     `json:"allow_test_changes,omitempty"`
+	TrustDeps        bool     `json:"trust_deps,omitempty"` // check in place although dependencies have changed
+
+	ExpectFile   []string `json:"expect_file,omitempty"`   // relative to Dir
+	ExpectSchema string   `json:"expect_schema,omitempty"` // absolute path of a JSON Schema for the answer
+	AllowPath    []string `json:"allow_path,omitempty"`    // globs
+	ForbidPath   []string `json:"forbid_path,omitempty"`   // globs
+	MaxDiff      int64    `json:"max_diff,omitempty"`      // lines; 0 = no limit
+}
+
+// A Rung is a model that an escalation goes on with.
+type Rung struct {
+	Tier    string `json:"tier,omitempty"`
+	Model   string `json:"model"` // provider/model
+	Variant string `json:"variant,omitempty"`
 }
 
 // A Duration is a time.Duration that JSON shows as text, such as "10m0s".

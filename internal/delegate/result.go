@@ -73,10 +73,13 @@ type Opencode struct {
 
 // An Attempt is one run of the worker.
 type Attempt struct {
+	Role     string     `json:"role"` // work, repair, digest, review
+	Try      int        `json:"try"`  // from 1: attempts of one try build on each other, each try begins anew
 	Tier     *string    `json:"tier"`
 	Model    string     `json:"model"`
 	Status   fault.Kind `json:"status"`
 	Reason   string     `json:"reason"`
+	Verdict  string     `json:"verdict"` // of the checks behind it: none, pass, fail, could_not_run
 	Session  *string    `json:"session"`
 	Usage    *Usage     `json:"usage"`
 	Duration Seconds    `json:"duration_s"`
@@ -93,10 +96,21 @@ type Verification struct {
 	Verdict   string  `json:"verdict"` // none, pass, fail, could_not_run
 	RedBefore *bool   `json:"red_before"`
 	Checks    []Check `json:"checks"`
+	// Protected are the protected files that the worker changed, at most 100 of them.
+	Protected []string `json:"protected,omitempty"`
 }
 
-// A Check is one command of the caller's, run after the work.
+// The values of Check.Phase.
+const (
+	before  = "before"  // the preflight
+	after   = "after"   // the work as it would land
+	guarded = "guarded" // the same with the protected files as they were
+)
+
+// A Check is one execution of one command of the caller's, or one of his other expectations.
 type Check struct {
+	Phase    string  `json:"phase"`
+	Try      int     `json:"try"` // of the attempts; 0 before the work
 	Cmd      string  `json:"cmd"`
 	Verdict  string  `json:"verdict"`
 	Exit     *int    `json:"exit"`
