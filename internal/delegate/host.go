@@ -40,6 +40,8 @@ type Job struct {
 	Record  record.Dir
 	Session func(id string) // as soon as the session has a name; never nil
 	Watch   func(Progress)  // never nil
+	// Spent is told of each attempt when it has ended, of several at once if they end at once; never nil.
+	Spent func(Spend)
 }
 
 var sessionForm = lazyregexp.New(`^ses_[A-Za-z0-9_-]{1,64}$`)

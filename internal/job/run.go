@@ -53,6 +53,7 @@ func (j *Job) carryOut(ctx context.Context, plan *delegate.Plan, prompt string, 
 			p.write(now)
 			watch(now)
 		},
+		Spent: j.spent,
 	})
 	p.last()
 	return res, err

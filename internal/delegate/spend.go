@@ -1,0 +1,40 @@
+package delegate
+
+import (
+	"time"
+
+	"opencode-delegate/internal/fault"
+)
+
+// The roles of an attempt.
+const (
+	RoleWork   = "work"   // the task itself
+	RoleRepair = "repair" // the same session is told what a check has found
+	RoleDigest = "digest" // the same session is asked for its digest
+	RoleReview = "review" // a part of a review
+)
+
+// A Spend is what one attempt has cost, told as soon as the attempt has ended: whoever keeps the books then knows it even if nothing
+// after it is ever written. Whether the work was any good is known later, and stands in the result.
+type Spend struct {
+	// Attempt is the place of the attempt in the job, from 1: that of its entry in Result.Attempts. A part that a subagent has spent
+	// carries the number of the attempt that it belongs to.
+	Attempt int
+	// Try is the start from the base that the attempt belongs to, from 1; a repair is none of its own.
+	Try  int
+	Role string
+	Tier string // empty: none was named
+
+	Model    string     // provider/model as opencode resolved it, else as it was asked for
+	Subagent bool       // a subagent's part of the attempt
+	Status   fault.Kind // of the attempt alone
+
+	// Reason and ResetAt are those of the fault; of a usage limit the words of the provider tell its window.
+	Reason  string
+	ResetAt time.Time // zero: not known
+
+	Usage         *Usage // nil: not known
+	Read, Written *int64 // code points that the worker has read and written; nil: not known
+
+	Began, Ended time.Time
+}

@@ -1,0 +1,6 @@
+package job
+
+import "opencode-delegate/internal/delegate"
+
+// spent takes an attempt into the books.
+func (j *Job) spent(delegate.Spend) {}
