@@ -74,6 +74,10 @@ type Limits struct {
 	Retry     time.Duration // of failing model calls without progress
 	MaxCost   float64       // USD, over all steps
 	MaxTokens int64         // all five kinds, over all steps
+
+	// Sum is told what the attempt has spent after each step, and returns what the caps are about where they bound
+	// several attempts together. nil: the caps bound this one.
+	Sum func(cost float64, tokens int64) (allCost float64, allTokens int64)
 }
 
 // An Outcome is what an attempt came to. The caller still judges the work tree, the digest and the checks.

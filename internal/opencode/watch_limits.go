@@ -9,14 +9,20 @@ import (
 	"opencode-delegate/internal/fault"
 )
 
-// budget applies the caps. A step that completed the answer is paid for, so its result is kept.
+// budget applies the caps after a step. One that completed the answer is paid for, so its result is kept.
 func (w *watch) budget() {
 	var over string
-	cost, steps := w.tr.Cost(), w.tr.Steps()
-	if sum := w.tr.Tokens().Sum(); w.limits.MaxTokens > 0 && sum > w.limits.MaxTokens {
-		over = fmt.Sprintf("token cap of %d exceeded by %d: %d tokens in %d steps", w.limits.MaxTokens, sum-w.limits.MaxTokens, sum, steps)
+	cost, sum, in := w.tr.Cost(), w.tr.Tokens().Sum(), fmt.Sprintf("%d steps", w.tr.Steps())
+	if w.limits.Sum != nil {
+		own := sum
+		if cost, sum = w.limits.Sum(cost, sum); sum > own {
+			in += " and the attempts before and beside it"
+		}
+	}
+	if w.limits.MaxTokens > 0 && sum > w.limits.MaxTokens {
+		over = fmt.Sprintf("token cap of %d exceeded by %d: %d tokens in %s", w.limits.MaxTokens, sum-w.limits.MaxTokens, sum, in)
 	} else if w.limits.MaxCost > 0 && cost-w.limits.MaxCost > 1e-9 {
-		over = fmt.Sprintf("cost cap of $%s exceeded by $%s: $%s in %d steps", dollars(w.limits.MaxCost), dollars(cost-w.limits.MaxCost), dollars(cost), steps)
+		over = fmt.Sprintf("cost cap of $%s exceeded by $%s: $%s in %s", dollars(w.limits.MaxCost), dollars(cost-w.limits.MaxCost), dollars(cost), in)
 	}
 	switch {
 	case over == "", w.halted != nil: // a run that is being ended is not judged again
