@@ -162,6 +162,7 @@ func (r *run) attempted(out opencode.Outcome) {
 		a.Status, a.Reason = out.Fault.Kind, reason(out.Fault.Reason)
 	}
 	r.res.Attempts = append(r.res.Attempts, a)
+	r.job.Spent(a.spend(len(r.res.Attempts), out, r.plan.Now()))
 	r.res.Usage = r.res.Usage.plus(a.Usage)
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/opencode"
 )
 
 // The roles of an attempt.
@@ -37,4 +38,19 @@ type Spend struct {
 	Read, Written *int64 // code points that the worker has read and written; nil: not known
 
 	Began, Ended time.Time
+}
+
+// spend is what an attempt that has just ended has cost: n is its place in the result.
+func (a Attempt) spend(n int, out opencode.Outcome, ended time.Time) Spend {
+	s := Spend{
+		Attempt: n, Try: a.Try, Role: a.Role, Model: a.Model, Status: a.Status, Reason: a.Reason, Usage: a.Usage,
+		Began: ended.Add(-out.Duration), Ended: ended,
+	}
+	if a.Tier != nil {
+		s.Tier = *a.Tier
+	}
+	if out.Fault != nil {
+		s.ResetAt = out.Fault.ResetAt
+	}
+	return s
 }
