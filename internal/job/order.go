@@ -55,7 +55,7 @@ func (o Order) state() State {
 	st := State{
 		Schema: Schema, Name: o.Name, State: Queued, Caller: req.Caller, Background: o.Launch != nil,
 		Dir: req.Dir, Repo: Repository(place), Session: req.Session,
-		Tier: req.Tier, Model: req.Model, Profile: req.Profile, Task: plain.Line(task, taskLimit), Prompt: hex.EncodeToString(sum[:]),
+		Tier: req.Tier, Model: req.Model, Profile: req.Profile, Isolated: req.Isolate, Task: plain.Line(task, taskLimit), Prompt: hex.EncodeToString(sum[:]),
 		After: distinct(o.After), RetryOf: o.RetryOf, ContinueOf: o.ContinueOf,
 	}
 	if o.Launch != nil {

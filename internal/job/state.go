@@ -40,8 +40,9 @@ type State struct {
 	Requested string `json:"requested,omitempty"` // the model as asked for, where opencode resolved another
 	Version   string `json:"version,omitempty"`   // of opencode
 	Profile   string `json:"profile,omitempty"`
-	Task      string `json:"task"`             // the first words of the prompt, one line
-	Prompt    string `json:"prompt,omitempty"` // SHA-256 of the prompt, hexadecimal
+	Isolated  bool   `json:"isolated,omitempty"` // the worker had a copy; what it made is in the record until somebody lands it
+	Task      string `json:"task"`               // the first words of the prompt, one line
+	Prompt    string `json:"prompt,omitempty"`   // SHA-256 of the prompt, hexadecimal
 
 	After      []string `json:"after,omitempty"`       // ids of the jobs that have to succeed first
 	RetryOf    string   `json:"retry_of,omitempty"`    // the job that this one repeats

@@ -41,6 +41,12 @@ const (
 	Kept     = "kept"           // directory: the worker's version of what was put back
 	// Tmp is a directory: the worker's TMPDIR. It goes with the run.
 	Tmp = "tmp"
+	// Copies is a directory: by number, the copy of the repository that each try of an isolated run has worked in.
+	Copies = "copies"
+	Undo   = "undo"          // directory: what was there before a run that writes in place
+	Patch  = "changes.patch" // what the run has changed, exactly: secrets are not redacted in it
+	Landed = "landed.json"   // what was done with the work since
+	Apply  = "apply"         // directory: what was there before the work landed
 )
 
 // A Dir is the record of one job.
