@@ -22,13 +22,24 @@ func TestAnEntryIsALine(t *testing.T) {
 	l := fresh(t)
 	e := entry(noon.In(time.FixedZone("", 13*3600))) // already the next day there
 	put(t, l, e)
-	e.Cost, e.Input, e.Tier, e.Verdict, e.Subagent = nil, nil, "", "", true
+	e.Cost, e.Input, e.Tier, e.Role, e.Subagent, e.Partial = nil, nil, "", "", true, true
 	put(t, l, e)
+	o := outcome(noon)
+	if err := l.Judge(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	o.Final, o.Verdict, o.Returned = false, "", nil
+	if err := l.Judge(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
 	data, err := os.ReadFile(filepath.Join(l.dir, "2026-11-30.jsonl"))
-	want := `{"schema":1,"job":"20261130-120000-abcdef","attempt":1,"provider":"opencode-go","model":"glm-5.2","tier":"pro","repo":"/r/a","caller":"s","status":"OK","verdict":"pass",` +
-		`"input":1000,"output":100,"reasoning":10,"cache_read":5,"cache_write":1,"cost_usd":0.01,"chars_returned":400,"chars_read":40000,"chars_written":4000,"at":"2026-11-30T12:00:00Z"}` + "\n" +
-		`{"schema":1,"job":"20261130-120000-abcdef","attempt":1,"subagent":true,"provider":"opencode-go","model":"glm-5.2","repo":"/r/a","caller":"s","status":"OK",` +
-		`"input":null,"output":100,"reasoning":10,"cache_read":5,"cache_write":1,"cost_usd":null,"chars_returned":400,"chars_read":40000,"chars_written":4000,"at":"2026-11-30T12:00:00Z"}` + "\n"
+	const work = `"job":"20261130-120000-abcdef","try":1,"provider":"opencode-go","model":"glm-5.2",`
+	want := `{"schema":1,"kind":"spent",` + work + `"tier":"pro","repo":"/r/a","caller":"s","status":"OK","at":"2026-11-30T12:00:00Z","attempt":1,"role":"work",` +
+		`"input":1000,"output":100,"reasoning":10,"cache_read":5,"cache_write":1,"cost_usd":0.01,"chars_read":40000,"chars_written":4000}` + "\n" +
+		`{"schema":1,"kind":"spent",` + work + `"repo":"/r/a","caller":"s","status":"OK","at":"2026-11-30T12:00:00Z","attempt":1,"subagent":true,` +
+		`"input":null,"output":100,"reasoning":10,"cache_read":5,"cache_write":1,"cost_usd":null,"partial":true,"chars_read":40000,"chars_written":4000}` + "\n" +
+		`{"schema":1,"kind":"outcome",` + work + `"tier":"pro","repo":"/r/a","caller":"s","status":"OK","at":"2026-11-30T12:00:00Z","final":true,"verdict":"pass","chars_returned":400}` + "\n" +
+		`{"schema":1,"kind":"outcome",` + work + `"tier":"pro","repo":"/r/a","caller":"s","status":"OK","at":"2026-11-30T12:00:00Z","chars_returned":null}` + "\n"
 	if err != nil || string(data) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, data, want)
 	}
@@ -47,6 +58,7 @@ func TestEntriesThatCannotBe(t *testing.T) {
 	for want, change := range map[string]func(*Entry){
 		"needs a job":      func(e *Entry) { e.Job = "" },
 		"attempt 0":        func(e *Entry) { e.Attempt = 0 },
+		"try 0":            func(e *Entry) { e.Try = 0 },
 		"needs a status":   func(e *Entry) { e.Status = "" },
 		"between the year": func(e *Entry) { e.At = time.Time{} },
 		"costs -0.5 USD":   func(e *Entry) { e.Cost = ptr(-Dollar / 2) },
@@ -56,6 +68,16 @@ func TestEntriesThatCannotBe(t *testing.T) {
 		e := entry(noon)
 		change(&e)
 		if err := l.Append(t.Context(), e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+	for want, change := range map[string]func(*Outcome){
+		"needs a job": func(o *Outcome) { o.Job = "" },
+		"counts -3":   func(o *Outcome) { o.Returned = ptr[int64](-3) },
+	} {
+		o := outcome(noon)
+		change(&o)
+		if err := l.Judge(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
@@ -191,7 +213,7 @@ func TestManyAtOnce(t *testing.T) {
 		before = rep.Total.Entries
 	}
 	jobs := map[string]int{}
-	if err := l.each("2026-11-30", 0, func(k kind, e *Entry) { jobs[e.Job]++ }); err != nil {
+	if err := l.each("2026-11-30", 0, func(k kind, e *line) { jobs[e.Job]++ }); err != nil {
 		t.Fatal(err)
 	}
 	if before != writers*each || len(jobs) != writers*each {
@@ -235,8 +257,8 @@ func TestKilledWhileAppending(t *testing.T) {
 	put(t, l, entry(noon))
 	rep := report(t, l, time.Time{}, ByTier)
 	jobs, twice := map[string]bool{}, 0
-	if err := l.each("2026-11-30", 0, func(k kind, e *Entry) {
-		if k == whole && jobs[e.Job] {
+	if err := l.each("2026-11-30", 0, func(k kind, e *line) {
+		if k == spentLine && jobs[e.Job] {
 			twice++
 		}
 		jobs[e.Job] = true

@@ -89,7 +89,7 @@ func (l *Ledger) sum(day string, newest bool) (*summary, error) {
 }
 
 // each gives every line of a day to take.
-func (l *Ledger) each(day string, from int64, take func(kind, *Entry)) error {
+func (l *Ledger) each(day string, from int64, take func(kind, *line)) error {
 	f, err := open(filepath.Join(l.dir, day+entriesSuffix), os.O_RDONLY)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (l *Ledger) each(day string, from int64, take func(kind, *Entry)) error {
 
 // settle reads what follows the last whole line. Either somebody writes it at this moment, and it is not yet there; or he died, and it is
 // damaged unless only its newline is missing.
-func (l *Ledger) settle(f *os.File, day string, from int64, take func(kind, *Entry)) error {
+func (l *Ledger) settle(f *os.File, day string, from int64, take func(kind, *line)) error {
 	if held, err := lock.Held(filepath.Join(l.dir, lockFile)); err == nil && held {
 		return nil
 	}
@@ -118,16 +118,16 @@ func (l *Ledger) settle(f *os.File, day string, from int64, take func(kind, *Ent
 	}
 	_, rest, err := walk(f, day, from, size, take)
 	if err == nil && len(rest) > 0 {
-		var e Entry
-		take(parse(rest, day, &e), &e)
+		var l line
+		take(parse(rest, day, &l), &l)
 	}
 	return err
 }
 
 // walk gives every whole line between two offsets to take, parsed; the rest is that of lines.
-func walk(f io.ReaderAt, day string, from, to int64, take func(kind, *Entry)) (done int64, rest []byte, err error) {
-	var e Entry
-	return lines(f, from, to, func(line []byte) { take(parse(line, day, &e), &e) })
+func walk(f io.ReaderAt, day string, from, to int64, take func(kind, *line)) (done int64, rest []byte, err error) {
+	var l line
+	return lines(f, from, to, func(data []byte) { take(parse(data, day, &l), &l) })
 }
 
 // fingerprint is that of the bytes before an offset.

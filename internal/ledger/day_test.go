@@ -71,7 +71,7 @@ func TestASumThatIsWrongIsMadeAgain(t *testing.T) {
 		"cut":   func(b []byte) []byte { return b[:len(b)-1] },
 		"a bit": func(b []byte) []byte { b[len(b)/2] ^= 4; return b },
 		"another form": func(b []byte) []byte {
-			return resealed(bytes.Replace(b, []byte("sum 1\n"), []byte("sum 2\n"), 1))
+			return resealed(bytes.Replace(b, []byte("sum 2\n"), []byte("sum 3\n"), 1))
 		},
 		"no numbers": func(b []byte) []byte { return resealed(b[:len(sumMagic)+4]) },
 	} {
@@ -137,7 +137,7 @@ func TestASumThatIsOlderThanItsDay(t *testing.T) {
 			t.Fatal(err)
 		}
 		var now []Entry
-		if err := l.each(firstDay, 0, func(k kind, e *Entry) { now = append(now, *e) }); err != nil {
+		if err := l.each(firstDay, 0, func(k kind, e *line) { now = append(now, Entry{e.Work, e.Spent}) }); err != nil {
 			t.Fatal(err)
 		}
 		compare(t, l, append(now, entries[30:50]...), time.Time{}, ByTier)
@@ -159,19 +159,22 @@ func TestADayThatGrows(t *testing.T) {
 	r := seeded(t)
 	from := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
 	var entries []Entry
+	var outcomes []Outcome
 	var sums []int
 	for range 4 {
 		var more []Entry
+		var judged []Outcome
 		for range 200 {
-			more = append(more, random(r, len(entries)+len(more), from, 1))
+			e, o := random(r, len(entries)+len(more), from, 1)
+			more, judged = append(more, e), append(judged, o)
 		}
-		fill(t, l, more)
-		entries = append(entries, more...)
-		compare(t, l, entries, time.Time{}, ByModel)
+		fill(t, l, more, judged...)
+		entries, outcomes = append(entries, more...), append(outcomes, judged...)
+		compare(t, l, entries, time.Time{}, ByModel, outcomes...)
 		data, _ := os.ReadFile(filepath.Join(l.dir, "2026-11-30.sum"))
 		sums = append(sums, len(data))
 		paid, err := l.paid(from.AddDate(0, 0, 1))
-		if _, all := expected(entries, time.Time{}, ByModel); err != nil || spent(paid) != all.Cost {
+		if _, all := expected(entries, outcomes, time.Time{}, ByModel); err != nil || spent(paid) != all.Cost {
 			t.Errorf("the windows see %v of %v, %v", spent(paid), all.Cost, err)
 		}
 	}
@@ -203,6 +206,7 @@ func TestLinesThatAreNotSummed(t *testing.T) {
 		}
 		return strings.Replace(text, old, new, 1)
 	}
+	const whole = spentLine
 	for line, want := range map[string]kind{
 		text: whole,
 		set(`{"schema"`, `{"colour":{"a":[1]},"schema"`):  whole,
@@ -220,6 +224,9 @@ func TestLinesThatAreNotSummed(t *testing.T) {
 		set(`"input":1000`, `"input":1e99`):               damaged,
 		set(`"job":"20261130-120000-abcdef"`, `"job":""`): damaged,
 		set(`2026-11-30T`, `2026-11-29T`):                 damaged,
+		set(`"try":1`, `"try":0`):                         damaged,
+		set(`"kind":"spent"`, `"kind":"colour"`):          damaged,
+		set(`"kind":"spent",`, ``):                        damaged,
 		text[:len(text)-1]:                                damaged,
 		text + text:                                       damaged,
 		"\x00\x00":                                        damaged,
@@ -247,7 +254,7 @@ func FuzzReader(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good, []byte(sumMagic))
-	f.Add(append([]byte("x\n"), good...), encode(mark{3, 4, 5}, &summary{rows: []row{{group{"a", "b", "c", "d", "e"}, Totals{Entries: 300}}}}))
+	f.Add(append([]byte("x\n"), good...), encode(mark{3, 4, 5}, &summary{rows: []row{{group{"a", "b", "c", "d"}, Totals{Entries: 300}}}}))
 	f.Add([]byte("{\"schema\":2}\n{"), []byte{})
 	f.Add(append([]byte(strings.Repeat("x", 2*lineLimit+3)+"\n"), good...), []byte{})
 	const many = "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
@@ -267,7 +274,7 @@ func FuzzReader(f *testing.F) {
 					t.Fatalf("%+v", s.rows[i])
 				}
 			}
-			n += s.rows[i].Entries
+			n += s.rows[i].Entries + s.rows[i].Tries
 		}
 		if lines := int64(bytes.Count(data, []byte("\n"))); n+s.damaged+s.later > lines {
 			t.Fatalf("%d entries, %d damaged, %d later of %d lines", n, s.damaged, s.later, lines)

@@ -8,15 +8,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"opencode-delegate/internal/atomicfile"
 )
 
 const (
 	limitsFile = "limits" + entriesSuffix
-	// limitsRead is how much of its end is read: some thousand errors, which no month has.
-	limitsRead = 1 << 20
+	// limitsMost is how long the file may become before its older half is dropped, but for what still holds; limitsRead is how much of its
+	// end is read, whatever somebody has made of it. Whether a model is blocked is asked before every run.
+	limitsMost, limitsRead = 128 << 10, 256 << 10
 	// unknownReset is how long a limit is taken to hold whose error names no reset.
 	unknownReset = 15 * time.Minute
 	// clockSlack is how far in the future something may be noted: clocks are set.
@@ -32,6 +36,10 @@ type Exhaustion struct {
 	At       time.Time `json:"at"`    // of the error
 	Until    time.Time `json:"until"` // zero: the error named no reset
 	Used     *USD      `json:"used_usd"`
+	// Lifted says the opposite: the model has answered, and what it was blocked for until then is over.
+	Lifted bool `json:"lifted,omitzero"`
+
+	over time.Time // when the model has answered, although the reset lay ahead; zero: it has not
 }
 
 // longest is the longest time for which an error about a window can hold: a reset that lies further away is wrong.
@@ -44,18 +52,21 @@ func (w Window) longest() time.Duration {
 
 // Reset is when the limit ends, as far as it is known or guessed.
 func (x Exhaustion) Reset() time.Time {
-	most := x.At.Add(x.Window.longest())
+	reset, most := x.Until, x.At.Add(x.Window.longest())
 	switch {
-	case x.Until.IsZero():
-		return x.At.Add(unknownReset)
-	case x.Until.After(most):
-		return most
+	case reset.IsZero():
+		reset = x.At.Add(unknownReset)
+	case reset.After(most):
+		reset = most
 	}
-	return x.Until
+	if !x.over.IsZero() && x.over.Before(reset) {
+		return x.over
+	}
+	return reset
 }
 
 // Exhausted keeps what an error about a usage limit says. Without Used it is what the ledger has seen of this model in this window, which
-// leaves out what others have spent.
+// leaves out what others have spent. Several runs that meet the same limit teach it once.
 func (l *Ledger) Exhausted(ctx context.Context, x Exhaustion) error {
 	if _, ok := windows[x.Window]; !ok && x.Window != AnyWindow {
 		return fmt.Errorf("%.40q is no window of a usage limit; one of 5h, week, month, or none", x.Window)
@@ -71,16 +82,71 @@ func (l *Ledger) Exhausted(ctx context.Context, x Exhaustion) error {
 			x.Used = &used
 		}
 	}
+	return l.learn(ctx, x)
+}
+
+// Answered takes back that a model is blocked: it has answered in a run that began after the error. Without such an error it does nothing.
+func (l *Ledger) Answered(ctx context.Context, provider, model string, began, at time.Time) error {
+	x, blocked, err := l.Blocked(at, provider, model)
+	if err != nil || !blocked || !x.At.Before(began) {
+		return err
+	}
+	return l.learn(ctx, Exhaustion{Provider: provider, Model: model, At: at, Lifted: true})
+}
+
+func (l *Ledger) learn(ctx context.Context, x Exhaustion) error {
 	x.Schema, x.At = Schema, x.At.UTC()
 	if !x.Until.IsZero() {
 		x.Until = x.Until.UTC()
 	}
 	x.Provider, x.Model = clip(x.Provider, wordLimit), clip(x.Model, wordLimit)
-	line, err := json.Marshal(x)
+	unlock, err := l.lock(ctx)
 	if err != nil {
-		return fmt.Errorf("usage limit of %.40q: %w", x.Provider, err)
+		return err
 	}
-	return l.append(ctx, limitsFile, append(line, '\n'))
+	defer unlock()
+	known, err := l.exhaustions(x.At)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(known, x.repeats) {
+		return nil
+	}
+	data, err := x.line()
+	if err != nil {
+		return err
+	}
+	if fi, err := os.Lstat(filepath.Join(l.dir, limitsFile)); err == nil && fi.Mode().IsRegular() && fi.Size() > limitsMost {
+		return l.shorten(known, x)
+	}
+	return l.writeWhole(limitsFile, data)
+}
+
+func (x Exhaustion) line() ([]byte, error) { return marshal("", x) }
+
+// repeats reports whether an error says nothing that is not known from another one: providers give a reset in words such as "2hr 10min".
+func (x Exhaustion) repeats(known Exhaustion) bool {
+	return known.Provider == x.Provider && known.Model == x.Model && known.Window == x.Window && known.Lifted == x.Lifted && known.over.IsZero() &&
+		known.Until.IsZero() == x.Until.IsZero() && known.Reset().After(x.At) && x.Reset().Sub(known.Reset()).Abs() < time.Minute
+}
+
+// shorten writes the file anew: what still holds, of the rest the newer half, and one more.
+func (l *Ledger) shorten(known []Exhaustion, x Exhaustion) error {
+	var kept []byte
+	for i, y := range append(known, x) {
+		if i < len(known)/2 && !y.Reset().After(x.At) {
+			continue
+		}
+		data, err := y.line()
+		if err != nil {
+			return err
+		}
+		kept = append(kept, l.set.JSON().Bytes(data)...)
+	}
+	if err := atomicfile.Write(filepath.Join(l.dir, limitsFile), kept, 0o600); err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	return nil
 }
 
 // Blocked reports whether a model is known to be exhausted: a usage limit was met whose reset lies ahead, of any window. It is the one
@@ -88,7 +154,7 @@ func (l *Ledger) Exhausted(ctx context.Context, x Exhaustion) error {
 func (l *Ledger) Blocked(now time.Time, provider, model string) (x Exhaustion, blocked bool, err error) {
 	all, err := l.exhaustions(now)
 	for _, y := range all {
-		if y.Provider == provider && (y.Model == model || y.Model == "") && y.Reset().After(now) && (!blocked || y.Reset().After(x.Reset())) {
+		if y.of(provider, model) && y.Reset().After(now) && (!blocked || y.Reset().After(x.Reset())) {
 			x, blocked = y, true
 		}
 	}
@@ -116,6 +182,7 @@ func (l *Ledger) exhaustions(now time.Time) (all []Exhaustion, err error) {
 			return
 		}
 		if _, ok := windows[x.Window]; ok || x.Window == AnyWindow {
+			x.lift(all)
 			all = append(all, x)
 		}
 	})
@@ -123,4 +190,18 @@ func (l *Ledger) exhaustions(now time.Time) (all []Exhaustion, err error) {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	return all, nil
+}
+
+// of reports whether the limit is one of a model.
+func (x Exhaustion) of(provider, model string) bool {
+	return !x.Lifted && x.Provider == provider && (x.Model == model || x.Model == "")
+}
+
+// lift ends those of the errors before it that a model's answer has shown to be over.
+func (x Exhaustion) lift(before []Exhaustion) {
+	for i := range before {
+		if y := &before[i]; x.Lifted && y.of(x.Provider, x.Model) && !y.At.After(x.At) && y.Reset().After(x.At) {
+			y.over = x.At
+		}
+	}
 }

@@ -1,7 +1,8 @@
 // Package ledger keeps what runs have spent, for good, and adds it up.
 //
-// A day (UTC, by the time of the entry) is a file of JSON lines. An entry is one write under the lock of the ledger; what a process
-// that died has left of a line is a damaged line, which is counted and costs nobody the others. Nothing is changed or removed.
+// A day (UTC, by the time of the line) is a file of JSON lines: what each attempt has spent, as soon as it has ended, and what each try
+// has come to, once that is known. A line is one write under the lock of the ledger; what a process that died has left of one is a
+// damaged line, which is counted and costs nobody the others. Nothing is changed or removed.
 //
 // Beside a day may lie its sum: what the first bytes of the day add up to. Only what came behind them is read anew, so that a million
 // entries are a few hundred small files to read. A sum is a cache: one that is missing, damaged or does not fit its day is made again.
@@ -41,38 +42,58 @@ const (
 )
 
 // Append adds an entry. When it returns nil the entry is on the disk, as far as the disk says so; an error leaves the ledger as it was. The
-// context bounds the wait for the lock. An entry is kept as often as it is appended: who may repeat himself has to know what he has said.
+// context bounds the wait for the lock. An entry is kept as often as it is appended: who may repeat himself uses [Ledger.Complete].
 func (l *Ledger) Append(ctx context.Context, e Entry) error {
-	line, err := e.line()
+	data, err := e.line()
 	if err != nil {
 		return err
 	}
-	return l.append(ctx, day(e.At)+entriesSuffix, line)
+	return l.append(ctx, day(e.At)+entriesSuffix, data)
+}
+
+// Judge adds an outcome, as Append adds an entry.
+func (l *Ledger) Judge(ctx context.Context, o Outcome) error {
+	data, err := o.line()
+	if err != nil {
+		return err
+	}
+	return l.append(ctx, day(o.At)+entriesSuffix, data)
 }
 
 // append adds a line to a file, in one write.
 func (l *Ledger) append(ctx context.Context, name string, line []byte) error {
-	if err := l.make(); err != nil {
+	unlock, err := l.lock(ctx)
+	if err != nil {
 		return err
 	}
-	f, err := l.write(ctx, name, l.set.JSON().Bytes(line))
+	f, err := l.write(name, line)
+	unlock()
 	if err != nil {
-		return fmt.Errorf("ledger: %w", err)
+		return err
 	}
 	// Others need not wait for the disk. One that cannot say that it has written is believed to have.
 	_ = f.Sync()
 	return f.Close()
 }
 
-func (l *Ledger) write(ctx context.Context, name string, line []byte) (*os.File, error) {
-	held, err := lock.Take(ctx, filepath.Join(l.dir, lockFile))
-	if err != nil {
+// lock makes the directory where it is missing, and keeps everybody else from writing there.
+func (l *Ledger) lock(ctx context.Context) (unlock func(), err error) {
+	if err := l.make(); err != nil {
 		return nil, err
 	}
-	defer held.Release()
+	held, err := lock.Take(ctx, filepath.Join(l.dir, lockFile))
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	return held.Release, nil
+}
+
+// write adds a line to a file, under the lock.
+func (l *Ledger) write(name string, line []byte) (*os.File, error) {
+	line = l.set.JSON().Bytes(line)
 	f, err := open(filepath.Join(l.dir, name), os.O_CREATE|os.O_RDWR|os.O_APPEND)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	crashpoint.Here("opened", "ledger")
 	size, err := end(f)
@@ -89,7 +110,7 @@ func (l *Ledger) write(ctx context.Context, name string, line []byte) (*os.File,
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	crashpoint.Here("appended", "ledger")
 	return f, nil

@@ -24,8 +24,8 @@ type Quota struct {
 	Rate USD `json:"usd_per_hour"` // at present
 	// FullAt is when the limit is reached at that rate; nil when it is not within one window, and when no limit is known.
 	FullAt *time.Time `json:"full_at"`
-	// RunsLeft is how many attempts of a tier the rest of the limit pays for, each at the median cost of the tier's attempts with this
-	// provider (and model). A tier without attempts of known cost is missing.
+	// RunsLeft is how many runs of a tier the rest of the limit pays for, each at the median cost of the tier's tries with this
+	// provider (and model), repairs included. A tier without tries of known cost is missing.
 	RunsLeft map[string]int64 `json:"runs_left"`
 }
 
@@ -54,7 +54,7 @@ func (l *Ledger) Quota(now time.Time, limits []Limit) ([]Quota, error) {
 		subjects[subject{lim.Provider, ""}], subjects[subject{lim.Provider, lim.Model}] = true, true
 	}
 	for _, x := range met {
-		if now.Sub(x.At) < learnedAge {
+		if now.Sub(x.At) < learnedAge && !x.Lifted {
 			subjects[subject{x.Provider, ""}], subjects[subject{x.Provider, x.Model}] = true, true
 		}
 	}
@@ -90,7 +90,7 @@ func (q *Quota) of(provider, model string) bool {
 
 // met reports whether a limit that was met is that of this quota. One whose words name no window is told as that of the shortest.
 func (q *Quota) met(x Exhaustion) bool {
-	return q.Provider == x.Provider && q.Model == x.Model && (q.Window == x.Window || x.Window == AnyWindow && q.Window == FiveHours)
+	return !x.Lifted && q.Provider == x.Provider && q.Model == x.Model && (q.Window == x.Window || x.Window == AnyWindow && q.Window == FiveHours)
 }
 
 // stand is what was used, and whether the limit was met.
@@ -105,7 +105,7 @@ func (q *Quota) stand(now time.Time, paid []payment, met []Exhaustion) {
 			if !q.Exhausted || reset.After(*q.ResetAt) {
 				q.Exhausted, q.ResetAt = true, &reset
 			}
-		} else if x.Window == q.Window && !x.Until.IsZero() && reset.After(from) {
+		} else if x.Window == q.Window && !x.Until.IsZero() && x.over.IsZero() && reset.After(from) {
 			from = reset
 		}
 	}

@@ -58,18 +58,18 @@ func (l *Ledger) used(x Exhaustion) (USD, error) {
 	return q.Used, nil
 }
 
-// A cost is that of one attempt, its subagents included.
+// A cost is that of one try, with all its attempts and their subagents.
 type cost struct {
 	provider, model, tier string
 	usd                   USD
 }
 
 const (
-	// With recentCosts attempts no earlier day is read for a median, and of each day no more than recentRead.
+	// With recentCosts tries no earlier day is read for a median, and of each day no more than recentRead.
 	recentCosts, recentRead = 1000, 1 << 20
 )
 
-// costs are those of the latest attempts within 30 days whose costs are known.
+// costs are those of the latest tries within 30 days whose costs are known.
 func (l *Ledger) costs(now time.Time) (all []cost, err error) {
 	days, err := l.days()
 	if err != nil {
@@ -80,31 +80,31 @@ func (l *Ledger) costs(now time.Time) (all []cost, err error) {
 		if d > last || d < first || len(all) >= recentCosts {
 			continue
 		}
-		attempts, err := l.attempts(d)
+		tries, err := l.tries(d)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("ledger: %w", err)
 		}
-		all = append(all, attempts...)
+		all = append(all, tries...)
 	}
 	return all, nil
 }
 
-// attempts are those at the end of a day of which everything that they cost is known.
-func (l *Ledger) attempts(day string) (all []cost, err error) {
-	type attempt struct {
+// tries are those at the end of a day of which everything that they cost is known.
+func (l *Ledger) tries(day string) (all []cost, err error) {
+	type try struct {
 		job string
 		n   int
 	}
-	index, unknown := map[attempt]int{}, map[int]bool{}
+	index, unknown := map[try]int{}, map[int]bool{}
 	fi, err := os.Lstat(filepath.Join(l.dir, day+entriesSuffix))
 	if err != nil {
 		return nil, err
 	}
-	err = l.each(day, max(0, fi.Size()-recentRead), func(k kind, e *Entry) {
-		if k != whole {
+	err = l.each(day, max(0, fi.Size()-recentRead), func(k kind, e *line) {
+		if k != spentLine {
 			return
 		}
-		at := attempt{e.Job, e.Attempt}
+		at := try{e.Job, e.Try}
 		i, ok := index[at]
 		if !ok {
 			i = len(all)
@@ -114,7 +114,7 @@ func (l *Ledger) attempts(day string) (all []cost, err error) {
 		if !e.Subagent {
 			all[i].provider, all[i].model, all[i].tier = e.Provider, e.Model, e.Tier
 		}
-		if e.Cost == nil {
+		if e.Cost == nil || e.Partial {
 			unknown[i] = true
 			return
 		}

@@ -12,24 +12,22 @@ type By string
 
 // What a report can be made by. Days are those of UTC.
 const (
-	ByTier     By = "tier"
-	ByModel    By = "model" // provider/model
-	ByDay      By = "day"
-	ByRepo     By = "repo"
-	ByProvider By = "provider"
-	ByStatus   By = "status"
+	ByTier  By = "tier"
+	ByModel By = "model" // provider/model
+	ByDay   By = "day"
+	ByRepo  By = "repo"
 )
 
 // Bys are all of them.
-func Bys() []By { return []By{ByTier, ByModel, ByDay, ByRepo, ByProvider, ByStatus} }
+func Bys() []By { return []By{ByTier, ByModel, ByDay, ByRepo} }
 
-// A Row is what the entries of one key add up to. The key is empty for those that name none.
+// A Row is what the lines of one key add up to. The key is empty for those that name none.
 type Row struct {
 	Key string `json:"key"`
 	Totals
 }
 
-// A Report is what the ledger adds up to: each entry of the time is in exactly one row and in Total.
+// A Report is what the ledger adds up to: each line of the time is in exactly one row and in Total.
 type Report struct {
 	By    By     `json:"by"`
 	Rows  []Row  `json:"rows"` // by key
@@ -42,11 +40,11 @@ type Report struct {
 	Unread  []string `json:"unread,omitempty"`
 }
 
-// Report adds up the entries from a time on; the zero time means all. A ledger that does not exist adds up to nothing. The error is one of
+// Report adds up the lines from a time on; the zero time means all. A ledger that does not exist adds up to nothing. The error is one of
 // the call or of the directory; what is wrong with single lines and files stands in the report.
 func (l *Ledger) Report(since time.Time, by By) (Report, error) {
 	if !slices.Contains(Bys(), by) {
-		return Report{}, fmt.Errorf("%.40q is nothing that a report can be made by; one of tier, model, day, repo, provider, status", by)
+		return Report{}, fmt.Errorf("%.40q is nothing that a report can be made by; one of tier, model, day, repo", by)
 	}
 	days, err := l.days()
 	if err != nil {
@@ -63,9 +61,9 @@ func (l *Ledger) Report(since time.Time, by By) (Report, error) {
 		}
 		s := &summary{}
 		if d == first && since.UTC() != since.UTC().Truncate(24*time.Hour) {
-			err = l.each(d, 0, func(k kind, e *Entry) {
-				if k != whole || !e.At.Before(since) {
-					s.add(k, e)
+			err = l.each(d, 0, func(k kind, l *line) {
+				if k == damaged || k == later || !l.At.Before(since) {
+					s.add(k, l)
 				}
 			})
 		} else {
@@ -102,10 +100,6 @@ func (g *group) key(by By, day string) string {
 		return day
 	case ByRepo:
 		return g.repo
-	case ByProvider:
-		return g.provider
-	case ByStatus:
-		return g.status
 	}
 	if g.provider == "" || g.model == "" {
 		return g.provider + g.model

@@ -12,7 +12,7 @@ import (
 )
 
 // keyed is what a report should say, reckoned from the entries one by one.
-func keyed(e Entry, by By) string {
+func keyed(e Work, by By) string {
 	switch by {
 	case ByTier:
 		return e.Tier
@@ -20,16 +20,12 @@ func keyed(e Entry, by By) string {
 		return strings.TrimPrefix(e.Provider+"/"+e.Model, "/")
 	case ByDay:
 		return e.At.UTC().Format("2006-01-02")
-	case ByRepo:
-		return strings.ToValidUTF8(e.Repo, "\ufffd")
-	case ByProvider:
-		return e.Provider
 	}
-	return string(e.Status)
+	return strings.ToValidUTF8(e.Repo, "\ufffd")
 }
 
-// expected adds up in the most simple way; it shares nothing with totalsOf.
-func expected(entries []Entry, since time.Time, by By) (rows map[string]Totals, all Totals) {
+// expected adds up in the most simple way; it shares nothing with totals.
+func expected(entries []Entry, outcomes []Outcome, since time.Time, by By) (rows map[string]Totals, all Totals) {
 	rows = map[string]Totals{}
 	for _, e := range entries {
 		if e.At.Before(since) {
@@ -49,7 +45,7 @@ func expected(entries []Entry, since time.Time, by By) (rows map[string]Totals, 
 				tokens bool
 			}{
 				{e.Input, &t.Input, true}, {e.Output, &t.Output, true}, {e.Reasoning, &t.Reasoning, true}, {e.CacheRead, &t.CacheRead, true}, {e.CacheWrite, &t.CacheWrite, true},
-				{e.Returned, &t.Returned, false}, {e.Read, &t.Read, false}, {e.Written, &t.Written, false},
+				{e.Read, &t.Read, false}, {e.Written, &t.Written, false},
 			} {
 				if c.n != nil {
 					*c.to += *c.n
@@ -60,20 +56,34 @@ func expected(entries []Entry, since time.Time, by By) (rows map[string]Totals, 
 			if unknown {
 				t.Uncounted++
 			}
-			if e.Subagent {
-				return
+			if e.Partial {
+				t.Partial++
 			}
-			t.Attempts++
-			if e.Attempt == 1 {
+			if !e.Subagent {
+				t.Attempts++
+			}
+		}
+		t := rows[keyed(e.Work, by)]
+		one(&t)
+		rows[keyed(e.Work, by)] = t
+		one(&all)
+	}
+	for _, o := range outcomes {
+		if o.At.Before(since) {
+			continue
+		}
+		one := func(t *Totals) {
+			t.Tries++
+			if o.Final {
 				t.Runs++
 			}
-			if e.Status == "OK" {
+			if o.Status == "OK" {
 				t.Succeeded++
-				if e.Verdict == "pass" {
+				if o.Verdict == "pass" {
 					t.Verified++
 				}
 			}
-			switch e.Verdict {
+			switch o.Verdict {
 			case "pass":
 				t.Pass++
 			case "fail":
@@ -81,19 +91,22 @@ func expected(entries []Entry, since time.Time, by By) (rows map[string]Totals, 
 			case "could_not_run":
 				t.CouldNotRun++
 			}
+			if o.Returned != nil {
+				t.Returned += *o.Returned
+			}
 		}
-		t := rows[keyed(e, by)]
+		t := rows[keyed(o.Work, by)]
 		one(&t)
-		rows[keyed(e, by)] = t
+		rows[keyed(o.Work, by)] = t
 		one(&all)
 	}
 	return rows, all
 }
 
-func compare(t *testing.T, l *Ledger, entries []Entry, since time.Time, by By) {
+func compare(t *testing.T, l *Ledger, entries []Entry, since time.Time, by By, outcomes ...Outcome) {
 	t.Helper()
 	rep := report(t, l, since, by)
-	rows, all := expected(entries, since, by)
+	rows, all := expected(entries, outcomes, since, by)
 	if rep.Total != all || rep.Damaged != 0 || rep.Later != 0 || rep.Unread != nil {
 		t.Errorf("by %s since %v: total\n%+v, want\n%+v (%d damaged)", by, since, rep.Total, all, rep.Damaged)
 	}
@@ -121,24 +134,27 @@ func TestReportsAddUpToTheEntries(t *testing.T) {
 	for range 12 {
 		l := fresh(t)
 		var entries []Entry
+		var outcomes []Outcome
 		for range 1 + r.IntN(6) {
 			var more []Entry
+			var judged []Outcome
 			for range r.IntN(400) {
-				more = append(more, random(r, len(entries)+len(more), from, 5))
+				e, o := random(r, len(entries)+len(more), from, 5)
+				more, judged = append(more, e), append(judged, o)
 			}
-			fill(t, l, more)
-			entries = append(entries, more...)
+			fill(t, l, more, judged...)
+			entries, outcomes = append(entries, more...), append(outcomes, judged...)
 			since := time.Time{}
 			if r.IntN(2) == 0 {
 				since = from.Add(time.Duration(r.Int64N(int64(6 * 24 * time.Hour))))
 			}
-			compare(t, l, entries, since, Bys()[r.IntN(len(Bys()))])
+			compare(t, l, entries, since, Bys()[r.IntN(len(Bys()))], outcomes...)
 		}
 		for _, by := range Bys() {
-			compare(t, l, entries, time.Time{}, by)
-			compare(t, l, entries, from.Add(48*time.Hour), by)
-			compare(t, l, entries, from.Add(49*time.Hour+7*time.Second), by)
-			compare(t, l, entries, from.AddDate(1, 0, 0), by)
+			compare(t, l, entries, time.Time{}, by, outcomes...)
+			compare(t, l, entries, from.Add(48*time.Hour), by, outcomes...)
+			compare(t, l, entries, from.Add(49*time.Hour+7*time.Second), by, outcomes...)
+			compare(t, l, entries, from.AddDate(1, 0, 0), by, outcomes...)
 		}
 	}
 }
@@ -147,10 +163,9 @@ func TestReportsAddUpToTheEntries(t *testing.T) {
 func TestAMillionSmallCostsAddUpExactly(t *testing.T) {
 	var fraction float64
 	s := &summary{}
-	e := entry(noon)
-	e.Cost = ptr(USD(131_000)) // 0.000131
+	e := line{Work: work(noon), Spent: Spent{Attempt: 1, Cost: ptr(USD(131_000))}} // 0.000131
 	for range 1_000_000 {
-		s.add(whole, &e)
+		s.add(spentLine, &e)
 		fraction += 0.000131
 	}
 	if got := s.rows[0].Cost.String(); got != "131" || fraction == 131 {
@@ -160,20 +175,30 @@ func TestAMillionSmallCostsAddUpExactly(t *testing.T) {
 
 func TestWhatASumSays(t *testing.T) {
 	l := fresh(t)
-	bad, failed, unknown := entry(noon), entry(noon), entry(noon)
-	bad.Status, bad.Verdict, bad.Cost = "RUN_FAILED", "fail", nil
-	failed.Attempt, failed.Verdict = 2, "could_not_run"
+	bad, again, unknown := entry(noon), entry(noon), entry(noon)
+	bad.Status, bad.Cost = "RUN_FAILED", nil
+	again.Attempt, again.Partial = 2, true
 	unknown.Subagent, unknown.Input = true, nil
-	put(t, l, entry(noon), bad, failed, unknown)
+	put(t, l, entry(noon), bad, again, unknown)
+	failed, could, unjudged, superseded := outcome(noon), outcome(noon), outcome(noon), outcome(noon)
+	failed.Status, failed.Verdict, failed.Returned = "VERIFY_FAILED", "fail", nil
+	could.Status, could.Verdict = "VERIFY_FAILED", "could_not_run"
+	unjudged.Verdict = "none"
+	superseded.Final, superseded.Status = false, "RUN_FAILED"
+	for _, o := range []Outcome{outcome(noon), failed, could, unjudged, superseded} {
+		if err := l.Judge(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
 	got := report(t, l, time.Time{}, ByTier).Rows[0].Totals
 	want := Totals{
-		Entries: 4, Runs: 2, Attempts: 3, Succeeded: 2, Verified: 1, Pass: 1, Fail: 1, CouldNotRun: 1, Cost: 3 * Dollar / 100, Unpriced: 1,
+		Runs: 4, Tries: 5, Succeeded: 2, Verified: 1, Pass: 2, Fail: 1, CouldNotRun: 1, Entries: 4, Attempts: 3, Cost: 3 * Dollar / 100, Unpriced: 1, Partial: 1,
 		Input: 3000, Output: 400, Reasoning: 40, CacheRead: 20, CacheWrite: 4, Uncounted: 1, Returned: 1600, Read: 160_000, Written: 16_000,
 	}
 	if got != want {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
 	}
-	if rate, ok := got.SuccessRate(); !ok || rate != 2.0/3 {
+	if rate, ok := got.SuccessRate(); !ok || rate != 2.0/5 {
 		t.Errorf("success rate %v, %v", rate, ok)
 	}
 	if cost, ok := got.CostPerVerified(); !ok || cost != 3*Dollar/100 {

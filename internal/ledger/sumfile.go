@@ -10,7 +10,7 @@ import (
 // checksum, so that a damaged one is not believed.
 
 // sumMagic begins a sum file. It changes with the form and the meaning of what follows.
-const sumMagic = "oc-ledger-sum 1\n"
+const sumMagic = "oc-ledger-sum 2\n"
 
 // sumLimit bounds what is read of a sum file.
 const sumLimit = 64 << 20
@@ -40,7 +40,7 @@ func encode(m mark, s *summary) []byte {
 	rows := binary.AppendUvarint(nil, uint64(len(s.rows)))
 	for i := range s.rows {
 		r := &s.rows[i]
-		for _, text := range []string{r.provider, r.model, r.tier, r.repo, r.status} {
+		for _, text := range []string{r.provider, r.model, r.tier, r.repo} {
 			rows = name(rows, text)
 		}
 		for _, n := range r.fields() {
@@ -82,7 +82,7 @@ func decode(data []byte) (m mark, s *summary, ok bool) {
 	s.rows = make([]row, r.count())
 	for i := range s.rows {
 		row := &s.rows[i]
-		row.group = group{r.name(), r.name(), r.name(), r.name(), r.name()}
+		row.group = group{r.name(), r.name(), r.name(), r.name()}
 		for _, n := range row.fields() {
 			*n = r.int()
 		}

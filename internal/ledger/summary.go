@@ -3,7 +3,7 @@ package ledger
 import "time"
 
 // A group is what the entries of one row of a sum have in common.
-type group struct{ provider, model, tier, repo, status string }
+type group struct{ provider, model, tier, repo string }
 
 type row struct {
 	group
@@ -33,7 +33,7 @@ type summary struct {
 }
 
 // add takes a line in.
-func (s *summary) add(k kind, e *Entry) {
+func (s *summary) add(k kind, l *line) {
 	switch k {
 	case damaged:
 		s.damaged++
@@ -48,19 +48,24 @@ func (s *summary) add(k kind, e *Entry) {
 			s.index[s.rows[i].group] = i
 		}
 	}
-	g := group{e.Provider, e.Model, e.Tier, e.Repo, string(e.Status)}
+	g := group{l.Provider, l.Model, l.Tier, l.Repo}
 	i, ok := s.index[g]
 	if !ok {
 		i = len(s.rows)
 		s.index[g] = i
 		s.rows = append(s.rows, row{group: g})
 	}
-	t := totalsOf(e)
+	if k == outcomeLine {
+		t := l.Judged.totals(l.Status)
+		s.rows[i].plus(&t)
+		return
+	}
+	t := l.Spent.totals()
 	s.rows[i].plus(&t)
 
 	spent := s.minutes()
-	at := e.At.UTC()
-	m := minute{e.Provider, e.Model, at.Hour()*60 + at.Minute()}
+	at := l.At.UTC()
+	m := minute{l.Provider, l.Model, at.Hour()*60 + at.Minute()}
 	spent[m] = spending{USD(total(int64(spent[m].cost), int64(t.Cost))), total(spent[m].unpriced, t.Unpriced)}
 }
 
