@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/lock", "internal/permission", "internal/proc", "internal/sandbox", "internal/tiers"},
 	{"internal/ledger", "internal/record", "internal/repocode"},
 	{"internal/gitdiff", "internal/opencode", "internal/planted", "internal/tree"},
-	{"internal/worktree"},
+	{"internal/verify", "internal/worktree"},
 	{"internal/delegate"},
 	{"internal/call", "internal/journal", "internal/policy", "internal/recipe"},
 	{"internal/job"},
