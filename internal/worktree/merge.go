@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,10 @@ const maxMerge = 16 << 20
 // of after; of a mode only the executable bit is brought, of directories nothing but that they are needed. A file that is neither as in base nor
 // as in after is merged by lines; where that fails it is in Conflicts, and the rest lands. save is a directory that is made for a snapshot of dir
 // before anything is changed; with its End recorded it undoes the landing. Nothing in a .git is touched or asked.
+//
+// An Apply that was cut off can be repeated with the same save, and goes on: what it decides comes from that snapshot.
 func Apply(ctx context.Context, base, after *Snapshot, dir, save string, o Options) (Landing, error) {
-	before, err := Take(ctx, dir, save, o)
+	before, again, err := begin(ctx, dir, save, o)
 	if err != nil {
 		return Landing{}, err
 	}
@@ -50,10 +53,15 @@ func Apply(ctx context.Context, base, after *Snapshot, dir, save string, o Optio
 			break
 		}
 	}
+	if err == nil && again {
+		err = m.goOn()
+	}
 	if err == nil {
 		err = m.carryOut()
 	}
-	err = errors.Join(err, before.End(ctx))
+	slices.Sort(m.done.Changed)
+	slices.SortFunc(m.done.Conflicts, func(a, b Clash) int { return cmp.Compare(a.Path, b.Path) })
+	err = errors.Join(err, before.endWith(ctx, m.done.Changed))
 	if err != nil {
 		return m.done, fmt.Errorf("apply in %s, which %s can undo: %w", dir, save, err)
 	}
