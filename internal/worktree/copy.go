@@ -13,15 +13,23 @@ import (
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/lazyregexp"
 	"opencode-delegate/internal/repocode"
+	"opencode-delegate/internal/tree"
 )
 
 // CopyOptions say what is copied.
 type CopyOptions struct {
-	Dir       string   // in the work tree
-	Place     string   // a directory outside of it, which is made and must not exist
-	ID        string   // names the branch in the copy and the ref that keeps the base alive in the repository
-	WithDirty bool     // uncommitted and untracked files come along and belong to the base
-	Environ   []string // the caller's
+	Dir       string // in the work tree
+	Place     string // a directory outside of it, which is made and must not exist
+	ID        string // names the branch in the copy and the ref that keeps the base alive in the repository
+	WithDirty bool   // uncommitted and untracked files come along and belong to the base
+
+	// Link and Copy name files and directories, relative to Dir, that git does not track: dependencies, as a rule. Neither ever lands, whatever becomes of them.
+	// What is linked is a symbolic link to the user's own. It is read-only in as far as the sandbox of the run is: its target lies outside of what the
+	// worker and the checks may write to, and the kernel looks at the target. Whoever runs a worker without a sandbox must copy.
+	// A path that is tracked, missing, a link, or that lies outside of the tree is a USAGE fault.
+	Link, Copy []string
+
+	Environ []string // the caller's
 }
 
 // A Copy is a work tree of its own outside the repository, with a git directory of its own that borrows the objects of the user's. The worker may do in
@@ -29,20 +37,25 @@ type CopyOptions struct {
 //
 // Files are those of the user's checkout, byte by byte; one that was changed there is as git would check it out, without
 // filters of its own. What a sparse checkout leaves out is left out. Submodules are empty directories.
+//
+// Several copies of one base share its ref: [Copy.Fresh] and [Copy.With] make them.
 type Copy struct {
 	place  string
 	record copyRecord
 	base   *Snapshot
 }
 
+// Paths in a record are as tree.Quote gives them.
 type copyRecord struct {
-	Version int    `json:"version"`
-	Top     string `json:"top"`
-	GitDir  string `json:"git_dir"`
-	Common  string `json:"common_dir"`
-	ID      string `json:"id"`
-	Base    string `json:"base"` // the commit
-	Dirty   bool   `json:"with_dirty"`
+	Version int      `json:"version"`
+	Top     string   `json:"top"`
+	GitDir  string   `json:"git_dir"`
+	Common  string   `json:"common_dir"`
+	ID      string   `json:"id"`
+	Base    string   `json:"base"` // the commit
+	Dirty   bool     `json:"with_dirty"`
+	Link    []string `json:"link,omitempty"` // relative to top, with slashes
+	Copied  []string `json:"copied,omitempty"`
 }
 
 // The parts of a place.
@@ -50,7 +63,7 @@ const (
 	copyName   = "copy.json" // written last: without it there is no copy
 	treeName   = "tree"
 	baseName   = "base"
-	ownGitName = "git"
+	ownGitName = "git" // the git directory as the copy gets it; it stays as it is
 )
 
 // copyID is what can be part of a ref and of a file name.
@@ -69,7 +82,33 @@ func (c *Copy) BaseCommit() string { return c.record.Base }
 func (c *Copy) Base() *Snapshot { return c.base }
 
 // Ref is what keeps the borrowed objects alive in the user's repository.
-func (c *Copy) Ref() string { return "refs/opencode-delegate/" + c.record.ID }
+func (c *Copy) Ref() string { return copyRef(c.record.ID) }
+
+func copyRef(id string) string { return "refs/opencode-delegate/" + id }
+
+// Branch is the one that is checked out in the copy.
+func (c *Copy) Branch() string { return "opencode-delegate/" + c.record.ID }
+
+// Dir is where a directory of the user's work tree lies in the copy. The top stands for one that lies elsewhere.
+func (c *Copy) Dir(userDir string) string {
+	if at, ok := below(c.record.Top, userDir); ok {
+		return filepath.Join(c.Tree(), at)
+	}
+	return c.Tree()
+}
+
+// below is the path of a directory relative to top.
+func below(top, dir string) (string, bool) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", false
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(top, dir)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
 
 // NewCopy makes a copy. The one change in the user's .git is the ref. A USAGE fault says why there can be no copy of a directory: no git, no commit yet, a
 // rebase or its like under way, objects that are missing. On an error nothing is left.
@@ -84,17 +123,29 @@ func NewCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 	if err := idle(gitDir, top); err != nil {
 		return nil, err
 	}
-	_, place, err := places(top, o.Place)
+	c := &Copy{record: copyRecord{Version: 1, Top: top, GitDir: gitDir, Common: common, ID: o.ID, Dirty: o.WithDirty}}
+	return c.made(ctx, o.Place, func() error { return c.fill(ctx, o) })
+}
+
+// made makes the place of a copy and has it filled, or leaves none.
+func (c *Copy) made(ctx context.Context, place string, fill func() error) (*Copy, error) {
+	_, place, err := places(c.record.Top, place)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(place, 0o700); err != nil {
-		return nil, fmt.Errorf("copy of %s: %w", top, err)
+		return nil, fmt.Errorf("copy of %s: %w", c.record.Top, err)
 	}
-	c := &Copy{place: place, record: copyRecord{Version: 1, Top: top, GitDir: gitDir, Common: common, ID: o.ID, Dirty: o.WithDirty}}
-	if err := c.fill(ctx, o.Environ); err != nil {
-		os.RemoveAll(place)
-		return nil, fault.New(fault.Of(err).Kind, "copy of %s: %w", top, err)
+	c.place = place
+	err = os.Mkdir(c.Tree(), 0o700)
+	if err == nil {
+		err = fill()
+	}
+	if err == nil {
+		err = c.write()
+	}
+	if err != nil {
+		return nil, fault.New(fault.Of(err).Kind, "copy of %s: %w", c.record.Top, errors.Join(err, RemovePlace(place)))
 	}
 	return c, nil
 }
@@ -116,16 +167,9 @@ func idle(gitDir, top string) error {
 	return nil
 }
 
-// fill makes everything in the place, the record last.
-func (c *Copy) fill(ctx context.Context, environ []string) error {
-	own := filepath.Join(c.place, ownGitName)
-	if err := os.MkdirAll(own, 0o700); err != nil {
-		return err
-	}
-	if err := os.Mkdir(c.Tree(), 0o700); err != nil {
-		return err
-	}
-	g, err := newGit(environ, c.record.Top, c.record.GitDir, c.record.Common)
+// fill makes everything in the place but the record.
+func (c *Copy) fill(ctx context.Context, o CopyOptions) (err error) {
+	g, err := newGit(o.Environ, c.record.Top, c.record.GitDir, c.record.Common)
 	if err != nil {
 		return err
 	}
@@ -133,31 +177,59 @@ func (c *Copy) fill(ctx context.Context, environ []string) error {
 	if c.record.Base, err = g.head(ctx); err != nil {
 		return err
 	}
+	made, err := g.keep(ctx, c.Ref(), c.record.Base)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil && made {
+			_, rerr := release(ctx, c.record.GitDir, c.Ref(), c.record.Base)
+			err = errors.Join(err, rerr)
+		}
+	}()
 	if err := g.complete(ctx, c.record.Base); err != nil {
 		return err
 	}
-	if err := c.files(ctx, g); err != nil {
+	if err := c.depend(ctx, g, o); err != nil {
+		return err
+	}
+	if err := c.template(ctx, g); err != nil {
+		return err
+	}
+	if err := c.files(ctx, g, o.Dir); err != nil {
 		return err
 	}
 	if c.base, err = take(ctx, c.Tree(), filepath.Join(c.place, baseName), Options{}.withDefaults(), covered{}); err != nil {
 		return err
 	}
-	if err := c.repository(ctx, g); err != nil {
+	if err := c.repository(ctx); err != nil {
 		return err
 	}
-	if err := g.keep(ctx, c.Ref(), c.record.Base); err != nil {
-		return err
-	}
-	text, err := json.Marshal(c.record)
+	return c.dependencies(ctx, true)
+}
+
+func (c *Copy) write() error {
+	r := c.record
+	r.Top, r.GitDir, r.Common = tree.Quote(r.Top), tree.Quote(r.GitDir), tree.Quote(r.Common)
+	r.Link, r.Copied = mapped(r.Link, tree.Quote), mapped(r.Copied, tree.Quote)
+	text, err := json.Marshal(r)
 	if err == nil {
 		err = atomicfile.Write(filepath.Join(c.place, copyName), text, 0o600)
 	}
 	return err
 }
 
-// OpenCopy finds a copy that NewCopy has finished.
+func mapped(in []string, f func(string) string) []string {
+	var out []string
+	for _, s := range in {
+		out = append(out, f(s))
+	}
+	return out
+}
+
+// OpenCopy finds a copy that NewCopy, Fresh or With has finished.
 func OpenCopy(place string) (*Copy, error) {
-	text, err := readRegular(filepath.Join(place, copyName), 64<<10)
+	text, err := readRegular(filepath.Join(place, copyName), 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "there is no complete copy in %s", place)
 	}
@@ -165,8 +237,8 @@ func OpenCopy(place string) (*Copy, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &c.record)
 	}
-	if err == nil && (c.record.Version != 1 || !copyID().MatchString(c.record.ID) || !filepath.IsAbs(c.record.Top)) {
-		err = errors.New("its record is not as it was written")
+	if err == nil {
+		err = c.record.unquote()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("copy in %s: %w", place, err)
@@ -175,39 +247,24 @@ func OpenCopy(place string) (*Copy, error) {
 	return c, err
 }
 
-// Result keeps what the worker has made, in store, a directory that is made. Files that git ignores do not belong to it unless they belong to the base. Nothing of
-// the worker may be alive.
-func (c *Copy) Result(ctx context.Context, store string, environ []string) (*Snapshot, error) {
-	_, store, err := places(c.Tree(), store)
-	if err != nil {
-		return nil, err
+// unquote gives paths their form back and checks a record.
+func (r *copyRecord) unquote() (err error) {
+	unquoted := func(s string) string {
+		name, uerr := tree.Unquote(s)
+		err = errors.Join(err, uerr)
+		return name
 	}
-	return take(ctx, c.Tree(), store, Options{}.withDefaults(), &landing{ignored: newIgnored(c.Tree(), environ), copy: c})
-}
-
-// landing is the coverage of a result.
-type landing struct {
-	*ignored
-	copy *Copy
-}
-
-// enter asks once: repositories that the worker made inside are files like any other.
-func (l *landing) enter(ctx context.Context, at string, _ bool) error {
-	if at != "" {
-		return nil
+	r.Top, r.GitDir, r.Common = unquoted(r.Top), unquoted(r.GitDir), unquoted(r.Common)
+	r.Link, r.Copied = mapped(r.Link, unquoted), mapped(r.Copied, unquoted)
+	ok := r.Version == 1 && copyID().MatchString(r.ID) && commitID().MatchString(r.Base)
+	for _, dir := range []string{r.Top, r.GitDir, r.Common} {
+		ok = ok && filepath.IsAbs(dir)
 	}
-	own := filepath.Join(l.copy.place, ownGitName)
-	g, err := newGitWithIndex(l.environ, l.copy.Tree(), own, l.copy.record.Common, filepath.Join(own, "index"))
-	if err != nil {
-		return err
+	for _, p := range append(r.Link[:len(r.Link):len(r.Link)], r.Copied...) {
+		ok = ok && p != "." && filepath.IsLocal(filepath.FromSlash(p))
 	}
-	defer g.close()
-	return l.list(ctx, g, "", ".")
-}
-
-func (l *landing) hole(p string, _ bool, _, _ int64) string {
-	if ignored, _ := l.says(p, true); ignored && l.copy.base.list.find(p) == nil {
-		return "git ignores it"
+	if err == nil && !ok {
+		err = errors.New("its record is not as it was written")
 	}
-	return ""
+	return err
 }

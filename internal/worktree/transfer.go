@@ -105,3 +105,50 @@ func (t *transfer) file(name string) error {
 	_, err = io.Copy(out, untilDone(t.ctx, in))
 	return cmp.Or(err, out.Chmod(fi.Mode().Perm()), out.Close())
 }
+
+// all copies a file or a directory with everything in it, but for each .git: it would lead the worker to the user's repositories. Links stay what they are.
+func (t *transfer) all(name string) error {
+	fi, err := t.from.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !fi.IsDir() {
+		return t.copy(name)
+	}
+	if err := t.to.Mkdir(name, 0o700); err != nil {
+		return err
+	}
+	dir, err := t.from.Open(name)
+	if err != nil {
+		return err
+	}
+	names, err := dir.Readdirnames(-1)
+	dir.Close()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if isDotGit(n) {
+			continue
+		}
+		if err := t.all(path.Join(name, n)); err != nil {
+			return err
+		}
+	}
+	return t.to.Chmod(name, fi.Mode().Perm())
+}
+
+// cloneFile copies a file of ours. Where the file system can, the blocks are shared until one of the two is written to.
+func cloneFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return cmp.Or(err, out.Close())
+}

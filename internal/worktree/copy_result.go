@@ -1,0 +1,46 @@
+package worktree
+
+import (
+	"context"
+	"path/filepath"
+)
+
+// Result keeps what the worker has made, in store, a directory that is made. Files that git ignores do not belong to it unless they belong to the base. Nothing of
+// the worker may be alive.
+func (c *Copy) Result(ctx context.Context, store string, environ []string) (*Snapshot, error) {
+	_, store, err := places(c.Tree(), store)
+	if err != nil {
+		return nil, err
+	}
+	return take(ctx, c.Tree(), store, Options{}.withDefaults(), &landing{ignored: newIgnored(c.Tree(), environ), copy: c})
+}
+
+// landing is the coverage of a result.
+type landing struct {
+	*ignored
+	copy *Copy
+}
+
+// enter asks once: repositories that the worker made inside are files like any other.
+func (l *landing) enter(ctx context.Context, at string, _ bool) error {
+	if at != "" {
+		return nil
+	}
+	own := filepath.Join(l.copy.place, ownGitName)
+	g, err := newGitWithIndex(l.environ, l.copy.Tree(), own, l.copy.record.Common, filepath.Join(own, "index"))
+	if err != nil {
+		return err
+	}
+	defer g.close()
+	return l.list(ctx, g, "", ".")
+}
+
+func (l *landing) hole(p string, _ bool, _, _ int64) string {
+	if l.copy.depends(p) {
+		return "a dependency that was linked or copied"
+	}
+	if ignored, _ := l.says(p, true); ignored && l.copy.base.list.find(p) == nil {
+		return "git ignores it"
+	}
+	return ""
+}
