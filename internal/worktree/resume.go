@@ -68,7 +68,8 @@ func (s *Snapshot) endWith(ctx context.Context, changed []string) error {
 			ours[p] = true
 		}
 	}
-	end := list{dir: now.dir, holes: now.holes}
+	end := now
+	end.entries = nil
 	for _, p := range allPaths(s.list, now) {
 		from := s.list
 		if ours[p] {
