@@ -35,7 +35,7 @@ type Spend struct {
 	ResetAt time.Time // zero: not known
 
 	Usage         *Usage // nil: not known
-	Read, Written *int64 // code points that the worker has read and written; nil: not known
+	Read, Written *int64 // what the worker has read and written, as [event.Transcript.Read] counts it; nil: not known
 
 	Began, Ended time.Time
 }
@@ -51,6 +51,10 @@ func (a Attempt) spend(n int, out opencode.Outcome, ended time.Time) Spend {
 	}
 	if out.Fault != nil {
 		s.ResetAt = out.Fault.ResetAt
+	}
+	if tr := out.Transcript; tr != nil && tr.Events() > 0 {
+		read, written := tr.Read(), tr.Written()
+		s.Read, s.Written = &read, &written
 	}
 	return s
 }

@@ -15,6 +15,8 @@ type Remains struct {
 	Session  string
 	Usage    *Usage
 	Commands Commands
+
+	Read, Written *int64 // as in a [Spend]; nil: there was no event
 }
 
 // Unjudged is the result of a job that has no run to judge: it was refused or cancelled before one began, or whoever ran it died.

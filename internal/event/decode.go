@@ -193,7 +193,15 @@ func (d *decoder) stateMember(key string) (ok bool) {
 		t.Title, ok = d.str(lineLimit, "")
 	case "input":
 		t.Target, d.part.rank, d.part.inputErr = "", 0, ""
-		return d.in(d.inputMember)
+		d.peek()
+		from := d.at()
+		ok = d.in(d.inputMember)
+		t.Sent = d.at() - from
+	case "output":
+		d.peek()
+		from := d.at()
+		ok = d.skip()
+		t.Got = d.at() - from
 	case "metadata":
 		t.Exit, d.part.todo, d.part.hasTodo = nil, Todo{}, false
 		return d.in(d.metadataMember)

@@ -102,7 +102,10 @@ type Tool struct {
 	Exit   *int   // of a command (tool "bash"), nil when the event has none
 	Target string // what it acted on, a line for a person: command, path, pattern or description; at most 1 KiB
 	Title  string
-	Todo   *Todo // of the tool "todowrite", once opencode has taken the list; nil for every other call
+	// Sent and Got are how long its input and its output are as the log has them: in JSON, whose escapes make a text a few per cent longer
+	// than it was. To count more exactly every byte would have to be looked at.
+	Sent, Got int64
+	Todo      *Todo // of the tool "todowrite", once opencode has taken the list; nil for every other call
 }
 
 // A Todo is the list that a worker keeps of what it has to do.

@@ -43,6 +43,13 @@ func (t *Transcript) Tokens() Tokens { return t.tokens }
 // Cost is their sum in USD.
 func (t *Transcript) Cost() float64 { return t.cost }
 
+// Read is how much the worker's tools have given it to read, and Written how much it wrote itself: texts, reasoning, the inputs of its
+// tools. Both are in bytes of the log, see [Tool].
+func (t *Transcript) Read() int64 { return t.read }
+
+// Written is what the worker has written: see [Transcript.Read].
+func (t *Transcript) Written() int64 { return t.written }
+
 // Tools counts the tool calls that finished.
 func (t *Transcript) Tools() int { return t.tools }
 

@@ -36,6 +36,7 @@ type Transcript struct {
 
 	tools          int
 	lastTool       Tool
+	read, written  int64
 	commands       int
 	failedCommands int
 	subagents      int
@@ -84,7 +85,10 @@ func (t *Transcript) Add(e Event) {
 	switch e.Type {
 	case StepStart:
 		t.open = true
+	case Reasoning:
+		t.written = plus(t.written, e.Text.Size)
 	case TextBlock:
+		t.written = plus(t.written, e.Text.Size)
 		t.addText(e.Text)
 	case ToolUse:
 		t.addTool(e.Tool)
@@ -137,6 +141,7 @@ var builtin = []string{
 func (t *Transcript) addTool(tool Tool) {
 	t.tools++
 	t.lastTool = tool
+	t.read, t.written = plus(t.read, tool.Got), plus(t.written, tool.Sent)
 	t.answer = len(t.texts)
 	if tool.Name == "bash" && tool.Exit != nil {
 		t.commands++

@@ -112,6 +112,17 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+// What another session reads is another session's.
+func TestReadAndWritten(t *testing.T) {
+	tool := calls("read", "completed", "")
+	tool.Tool.Sent, tool.Tool.Got = 20, 3000
+	thinks := Event{Type: Reasoning, Session: "s", Text: textOf("hm")}
+	tr := fold(start(), thinks, tool, other(tool), says("abc"), tool, other(says("more")), ends("stop"))
+	if tr.Read() != 6000 || tr.Written() != 45 {
+		t.Errorf("read %d, written %d", tr.Read(), tr.Written())
+	}
+}
+
 func TestTranscriptIsBounded(t *testing.T) {
 	var tr Transcript
 	long := strings.Repeat("x", 100<<10)

@@ -41,6 +41,10 @@ func Salvage(path string) delegate.Remains {
 	}
 	left.Commands = delegate.Commands{Run: tr.Commands(), Failed: tr.FailedCommands()}
 	left.Usage = usage(&tr)
+	if tr.Events() > 0 {
+		read, written := tr.Read(), tr.Written()
+		left.Read, left.Written = &read, &written
+	}
 	texts := tr.Texts()
 	if tr.Complete() {
 		texts = tr.Answer()
