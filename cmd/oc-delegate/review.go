@@ -5,6 +5,7 @@ import (
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
+	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/gitdiff"
 	"opencode-delegate/internal/recipe"
 	"opencode-delegate/internal/tiers"
@@ -55,6 +56,9 @@ func (r *review) task(ctx context.Context, a *cli.App, c call.Call) (task, error
 	})
 	if err != nil {
 		return task{}, err
+	}
+	if change.Empty() {
+		return task{}, fault.New(fault.Usage, "there is nothing to show: no file differs from HEAD").With("--base REF compares with another commit")
 	}
 	for i := range change.Shown {
 		change.Shown[i].Text = a.Secrets.String(change.Shown[i].Text)

@@ -125,11 +125,11 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 			} else if strings.HasPrefix(a.name, "missing object by") && err == nil {
 				t.Error("what is missing was shown")
 			}
-			for _, base := range []string{"HEAD", "HEAD~1", "main@{upstream}"} {
+			for _, choice := range []Options{{Base: "HEAD"}, {Base: "main@{upstream}"}, {Staged: true}, {Commit: "HEAD"}, {Paths: []string{w.dir}}} {
 				o := w.options()
-				o.Base = base
+				o.Base, o.Staged, o.Commit, o.Paths = choice.Base, choice.Staged, choice.Commit, choice.Paths
 				if w.collect(o); w.fired() {
-					t.Errorf("the repository's program ran for --base %s", base)
+					t.Errorf("the repository's program ran for %+v", choice)
 				}
 			}
 		})

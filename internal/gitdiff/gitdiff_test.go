@@ -79,7 +79,7 @@ func TestCollect(t *testing.T) {
 			w.write(".env.example", "KEY=\n")
 			w.git(w.dir, "add", ".env")
 			w.write("x/.env", "hunter2\n")
-		}, paths: ".env.example .env (its name says that it holds secrets; +1 -0 lines) prod.ENV.local (untracked; its name says that it holds secrets) x/.env (untracked; its name says that it holds secrets)", not: "hunter2"},
+		}, paths: ".env.example .env (its name says that it holds secrets; +1 -0 lines) prod.ENV.local (untracked: its name says that it holds secrets) x/.env (untracked: its name says that it holds secrets)", not: "hunter2"},
 		{name: "a secret that was renamed", prepare: func(w *world) {
 			w.write(".env", "hunter2\nhunter3\nhunter4\nhunter5\n")
 			w.git(w.dir, "add", "-A")
@@ -233,12 +233,15 @@ func TestOtherRepositories(t *testing.T) {
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	o := w.options()
-	w.refused(o, "nothing to show: no file differs from HEAD")
 	for base, want := range map[string]string{
 		"--output=/x": "begins with a dash", "-": "begins with a dash", "nowhere": `"nowhere" is no commit`, "main:a.txt": "is no commit", "^main": "is no commit", "main..HEAD": "is no commit",
-		"a\nb": "cannot be the name", strings.Repeat("x", 300): "cannot be the name", "\xff": "cannot be the name", "main": "nothing to show: no file differs from the merge base of main",
+		"a\nb": "cannot be the name", strings.Repeat("x", 300): "cannot be the name", "\xff": "cannot be the name",
 	} {
-		o.Base = base
+		o.Base, o.Commit = base, ""
+		w.refused(o, "--base: ")
+		w.refused(o, want)
+		o.Base, o.Commit = "", base
+		w.refused(o, "--commit: ")
 		w.refused(o, want)
 	}
 	o = w.options()
@@ -255,7 +258,9 @@ func TestRefused(t *testing.T) {
 	o.Base = "main"
 	w.refused(o, "main and HEAD have no commit in common")
 	o.Base = ""
-	w.refused(o, "HEAD is not ahead")
+	if c := w.mustCollect(o); !c.Empty() || c.Commit == "" {
+		t.Errorf("nothing is different, and yet %+v", c)
+	}
 	o.Environ = []string{"HOME=" + w.home, "PATH=/nonexistent"}
 	t.Setenv("PATH", "/nonexistent")
 	w.refused(o, "git cannot be found")
@@ -276,7 +281,7 @@ func TestReadPatch(t *testing.T) {
 		if err := readPatch(strings.NewReader(text), s); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
-		if paths, _ := shown(s.change()); paths != want {
+		if paths, _ := shown(selected(s)); paths != want {
 			t.Errorf("%q: %s, want %s", text, paths, want)
 		}
 	}
@@ -290,7 +295,7 @@ func FuzzReadPatch(f *testing.F) {
 		if err := readPatch(bytes.NewReader(text), s); err != nil {
 			t.Fatal(err)
 		}
-		_, texts := shown(s.change())
+		_, texts := shown(selected(s))
 		if n := utf8.RuneCountInString(texts); n > max(0, limit%1000) {
 			t.Errorf("%d characters, limit %d", n, limit%1000)
 		}
@@ -342,7 +347,7 @@ func TestSelectionKeepsTheSmallest(t *testing.T) {
 			t.Fatalf("after %d: %d characters, %d counted, %d left", i, sum, s.size, len(s.left))
 		}
 	}
-	c := s.change()
+	c := selected(s)
 	var sizes []int64
 	for _, f := range c.Shown {
 		sizes = append(sizes, f.Added)

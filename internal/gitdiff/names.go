@@ -16,13 +16,13 @@ import (
 // nameLimit bounds the name of a commit, in bytes.
 const nameLimit = 250
 
-// checkName refuses a base that can be no commit's name, before git sees it.
-func checkName(base string) error {
+// checkName refuses what can be no commit's name, before git sees it.
+func checkName(flag, name string) error {
 	switch {
-	case strings.HasPrefix(base, "-"):
-		return fault.New(fault.Usage, "--base: %.40q begins with a dash and names no commit; give a branch, a tag or a commit id", base)
-	case len(base) > nameLimit || strings.ContainsFunc(base, func(c rune) bool { return unicode.IsControl(c) || c == unicode.ReplacementChar }):
-		return fault.New(fault.Usage, "--base: %.40q cannot be the name of a commit; give a branch, a tag or a commit id", base)
+	case strings.HasPrefix(name, "-"):
+		return fault.New(fault.Usage, "%s: %.40q begins with a dash and names no commit; give a branch, a tag or a commit id", flag, name)
+	case len(name) > nameLimit || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsControl(c) || c == unicode.ReplacementChar }):
+		return fault.New(fault.Usage, "%s: %.40q cannot be the name of a commit; give a branch, a tag or a commit id", flag, name)
 	}
 	return nil
 }
@@ -70,6 +70,47 @@ func (r *repository) base(ctx context.Context, name, head string) (string, error
 	return shared, err
 }
 
+// parent is the first parent of a commit; empty = it has none.
+func (r *repository) parent(ctx context.Context, id string) (string, error) {
+	first := ""
+	err := r.ask(ctx, func(out io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(out, 64<<10))
+		for line := range strings.Lines(string(text)) {
+			if p, ok := strings.CutPrefix(line, "parent "); ok && first == "" {
+				first = strings.TrimSuffix(p, "\n")
+			}
+			if line == "\n" { // the message begins
+				break
+			}
+		}
+		return err
+	}, "cat-file", "commit", id)
+	switch {
+	case err != nil:
+		return "", explained(err, "the commit cannot be read")
+	case first == "":
+		return "", nil
+	}
+	there, ok, err := r.commit(ctx, first)
+	if err == nil && !ok {
+		err = fault.New(fault.Usage, "--commit: the parent of %.12s is not here, as in a shallow clone; fetch it first", id)
+	}
+	return there, err
+}
+
+// emptyTree is the id of the tree without a file, which every git knows.
+func (r *repository) emptyTree(ctx context.Context) (id string, err error) {
+	err = r.look(ctx, func(out io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(out, 4<<10))
+		id = strings.TrimSpace(string(text))
+		return err
+	}, "hash-object", "-t", "tree", "--stdin") // which is empty
+	if err == nil && !commitID().MatchString(id) {
+		err = fault.New(fault.RunFailed, "git names %.80q as the empty tree", id)
+	}
+	return id, explained(err, "the empty tree has no name")
+}
+
 // ahead finds what HEAD is ahead of: its upstream, else the default branch of the remote, else a branch that is usually the default one. The
 // id is that of the merge base. Without such a branch the name is empty.
 func (r *repository) ahead(ctx context.Context, head string) (name, id string, err error) {
@@ -89,7 +130,7 @@ func (r *repository) ahead(ctx context.Context, head string) (name, id string, e
 			return "", "", err
 		}
 		short, err := r.line(ctx, "rev-parse", "--abbrev-ref", candidate)
-		if err != nil || checkName(short) != nil || short == "" {
+		if err != nil || checkName("", short) != nil || short == "" {
 			short = candidate
 		}
 		return short, shared, nil

@@ -17,10 +17,10 @@ import (
 	"opencode-delegate/internal/permission"
 )
 
-// tracked selects what differs between a commit and the files that git knows.
-func (r *repository) tracked(ctx context.Context, id string, s *selection) error {
-	err := r.look(ctx, func(out io.Reader) error { return readPatch(out, s) },
-		"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "-l400", "--unified=5", "--submodule=short", "--ignore-submodules=dirty", "--end-of-options", id, "--")
+// tracked selects what differs between two sides of what git knows; one commit alone means the files as they are.
+func (r *repository) tracked(ctx context.Context, sides []string, s *selection) error {
+	args := append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "-l400", "--unified=5", "--submodule=short", "--ignore-submodules=dirty"}, sides...)
+	err := r.look(ctx, func(out io.Reader) error { return readPatch(out, s) }, append(args, "--")...)
 	return explained(err, "what has changed cannot be shown")
 }
 
@@ -42,6 +42,7 @@ type block struct {
 	header, text bytes.Buffer // of text no more than a selection could show
 	added, gone  int64
 	size         int64 // characters of the whole
+	reach        int64 // the last line, of either side, that a hunk shows
 	hunks        bool  // the first hunk has begun
 	binary       bool
 }
@@ -81,8 +82,11 @@ func (b *block) take(piece []byte, whole bool, limit int) {
 	}
 	switch {
 	case !whole:
-	case !b.hunks && bytes.HasPrefix(piece, []byte("@@ ")):
+	case bytes.HasPrefix(piece, []byte("@@ ")): // a line of content has a mark in front
 		b.hunks = true
+		if h, ok := parseHunk(string(piece)); ok {
+			b.reach = max(b.reach, h.old.last(), h.new.last())
+		}
 	case !b.hunks:
 		if b.header.Len() < 16<<10 {
 			b.header.Write(piece)
@@ -109,7 +113,7 @@ func (b *block) finish(s *selection) {
 	case strings.HasPrefix(b.header.String(), "* "):
 		s.name(quoted(name), "a merge has left it in conflict")
 	default:
-		s.add(File{Path: quoted(name), Text: b.text.String(), Added: b.added, Deleted: b.gone}, b.size)
+		s.add(File{Path: quoted(name), Text: b.text.String(), Added: b.added, Deleted: b.gone, Lines: b.reach}, b.size)
 	}
 }
 

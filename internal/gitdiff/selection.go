@@ -5,8 +5,12 @@ import (
 	"slices"
 )
 
-// namedLimit bounds each list of files that are only named.
-const namedLimit = 200
+// The lists have limits: of the files with a text, and each of those that are only named. Longer paths than pathLimit bytes are not even named.
+const (
+	shownLimit = 500
+	namedLimit = 200
+	pathLimit  = 1000
+)
 
 // A selection keeps the smallest differences whose texts fit together into a limit, whatever comes and in whatever order. It never holds more
 // than that and one text.
@@ -30,7 +34,7 @@ func newSelection(limit int) *selection { return &selection{limit: limit} }
 
 // name adds a file of which no text is to be shown.
 func (s *selection) name(path, why string) {
-	if len(s.named) >= namedLimit {
+	if len(s.named) >= namedLimit || len(path) > pathLimit {
 		s.more.Files++
 		return
 	}
@@ -41,13 +45,18 @@ func (s *selection) name(path, why string) {
 func (s *selection) add(f File, size int64) {
 	s.seen++
 	n := sized{f, size, s.seen}
+	if len(f.Path) > pathLimit {
+		s.more.Files++
+		s.more.Lines += f.Added + f.Deleted
+		return
+	}
 	if size > int64(s.limit) {
 		s.leave(n)
 		return
 	}
 	at, _ := slices.BinarySearchFunc(s.shown, n, bySize)
 	s.shown = slices.Insert(s.shown, at, n)
-	for s.size += int(size); s.size > s.limit; {
+	for s.size += int(size); s.size > s.limit || len(s.shown) > shownLimit; {
 		last := s.shown[len(s.shown)-1]
 		s.shown = s.shown[:len(s.shown)-1]
 		s.size -= int(last.size)
@@ -72,8 +81,8 @@ func (s *selection) leave(n sized) {
 	}
 }
 
-// change is what was selected, the texts in the order in which they came.
-func (s *selection) change() Change {
+// fill sets what was selected, the texts in the order in which they came.
+func (s *selection) fill(c *Change) {
 	slices.SortFunc(s.shown, func(a, b sized) int { return cmp.Compare(a.order, b.order) })
 	files := func(list []sized) (fs []File) {
 		for _, n := range list {
@@ -81,5 +90,5 @@ func (s *selection) change() Change {
 		}
 		return fs
 	}
-	return Change{Shown: files(s.shown), Left: files(s.left), Named: s.named, More: s.more}
+	c.Shown, c.Left, c.Named, c.More = files(s.shown), files(s.left), s.named, s.more
 }

@@ -32,8 +32,21 @@ func (r *repository) untracked(ctx context.Context, s *selection) error {
 		return fmt.Errorf("the work tree: %w", err)
 	}
 	defer root.Close()
-	var names []string
-	args := append([]string{"ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"}, r.ignore...)
+	names, err := r.list(ctx, s, append([]string{"ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"}, r.ignore...)...)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		addNew(root, name, s)
+	}
+	return nil
+}
+
+// list is what a git prints as names with a NUL behind each, sorted and each once.
+func (r *repository) list(ctx context.Context, s *selection, args ...string) (names []string, err error) {
 	err = r.look(ctx, func(out io.Reader) error {
 		lines := bufio.NewReaderSize(out, 32<<10)
 		for {
@@ -52,58 +65,57 @@ func (r *repository) untracked(ctx context.Context, s *selection) error {
 			}
 		}
 	}, args...)
-	if err := explained(err, "the untracked files cannot be listed"); err != nil {
-		return err
-	}
 	slices.Sort(names)
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		addNew(root, name, s)
-	}
-	return nil
+	return slices.Compact(names), explained(err, "the files cannot be listed")
 }
 
 // addNew selects one untracked file.
 func addNew(root *os.Root, name string, s *selection) {
+	text, why := textOf(root, name, int64(s.limit))
 	shown := quoted(name)
+	switch {
+	case why == gone:
+	case why != "":
+		s.name(shown, "untracked: "+why)
+	default:
+		s.add(text.file(shown, fmt.Sprintf("diff --git a/%s b/%s\nnew file, untracked\n--- /dev/null\n", shown, shown)))
+	}
+}
+
+// gone is why a file that was listed has no text: it is not there.
+const gone = "gone"
+
+// textOf is the text of a file of the work tree as if all of it had been added, or why there is none to be shown.
+func textOf(root *os.Root, name string, limit int64) (text content, why string) {
 	if strings.HasSuffix(name, "/") {
-		s.name(shown, "untracked: a repository of its own")
-		return
+		return content{}, "a repository of its own"
 	}
 	if permission.Secret(path.Base(name)) {
-		s.name(shown, "untracked; its name says that it holds secrets")
-		return
+		return content{}, "its name says that it holds secrets"
 	}
 	fi, err := root.Lstat(name)
 	switch {
-	case err != nil: // gone meanwhile
-		return
+	case err != nil:
+		return content{}, gone
 	case fi.Mode()&os.ModeSymlink != 0:
 		target, _ := root.Readlink(name)
-		s.name(shown, "untracked: a symbolic link to "+quoted(target))
-		return
+		return content{}, "a symbolic link to " + quoted(target)
 	case !fi.Mode().IsRegular():
-		s.name(shown, "untracked: no regular file")
-		return
+		return content{}, "no regular file"
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
-		s.name(shown, "untracked: it cannot be read")
-		return
+		return content{}, "it cannot be read"
 	}
 	defer f.Close()
-	text, err := readNew(f, int64(s.limit))
+	text, err = readNew(f, limit)
 	switch {
 	case errors.Is(err, errBinary):
-		s.name(shown, "untracked: binary")
+		return content{}, "binary"
 	case err != nil:
-		s.name(shown, "untracked: it cannot be read")
-	default:
-		head := fmt.Sprintf("diff --git a/%s b/%s\nnew file, untracked\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n", shown, shown, shown, text.lines)
-		s.add(File{Path: shown, Text: head + text.marked, Added: text.lines}, int64(utf8.RuneCountInString(head))+text.size)
+		return content{}, "it cannot be read"
 	}
+	return text, ""
 }
 
 // A content is a text with a mark before each line.
@@ -111,6 +123,12 @@ type content struct {
 	marked string // no longer than a selection could show
 	size   int64  // characters of the whole
 	lines  int64
+}
+
+// file is the content below a header, and its whole size. The path is quoted.
+func (c content) file(path, header string) (File, int64) {
+	header += fmt.Sprintf("+++ b/%s\n@@ -0,0 +1,%d @@\n", path, c.lines)
+	return File{Path: path, Text: header + c.marked, Added: c.lines, Lines: c.lines}, int64(utf8.RuneCountInString(header)) + c.size
 }
 
 var errBinary = errors.New("it is no text")

@@ -127,6 +127,12 @@ func (w *world) refused(o Options, want string) {
 	}
 }
 
+// selected is the change of a selection.
+func selected(s *selection) (c Change) {
+	s.fill(&c)
+	return c
+}
+
 // shown joins the paths and the texts of a change.
 func shown(c Change) (paths, texts string) {
 	var p, b []string
