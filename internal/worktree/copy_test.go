@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 func (w *world) copyOptions() CopyOptions {
 	w.n++
-	return CopyOptions{Dir: w.dir, Place: filepath.Join(w.root, "place"+string(rune('a'+w.n))), ID: "job-" + string(rune('a'+w.n)), Environ: w.environ()}
+	return CopyOptions{Dir: w.dir, Place: filepath.Join(w.root, fmt.Sprint("place", w.n)), ID: fmt.Sprint("job-", w.n), Environ: w.environ()}
 }
 
 func (w *world) newCopy(o CopyOptions) *Copy {
