@@ -15,12 +15,15 @@ type Limits struct {
 	Older    *time.Duration // what ended this long ago goes
 	Keep     *int           // so many of the last to end stay in any case; given alone, all others go
 	MaxBytes *int64         // the first to end go until all records together need no more than this on the disk
+	Unlanded bool           // those go too that hold work which is nowhere else
 }
 
 // A Removal is the record of a job that has gone, or that would go.
 type Removal struct {
 	State
 	Bytes int64 // on the disk
+	Work  Fate  // of the work that goes with it
+	Alone bool  // that work is nowhere else
 }
 
 // A Stay is a record that the limits let go and that stays all the same, and why.
@@ -33,6 +36,7 @@ type Removals struct {
 	Failed     []Stay    // what could not be removed
 	Unreadable []View    // never removed: nobody can tell what they are
 	Leftovers  int       // of removals that were cut off, and other things of no use to anybody
+	Refs       int       // in the user's repositories, of records that had gone before
 }
 
 // Bytes is what the records that are gone needed on the disk.
@@ -44,7 +48,7 @@ func (r Removals) Bytes() (sum int64) {
 }
 
 // Remove removes the records of ended jobs that the limits do not let stay. One that somebody works on, that a living job builds
-// on, or of which processes are left, stays. With dry nothing is removed, and what comes back is what would be. An end of the context
+// on, of which processes are left, or that holds work which is nowhere else, stays. With dry nothing is removed, and what comes back is what would be. An end of the context
 // ends it between two records; what was done until then comes back with the error.
 func (s *Store) Remove(ctx context.Context, l Limits, now time.Time, dry bool) (Removals, error) {
 	var r Removals
@@ -52,6 +56,10 @@ func (s *Store) Remove(ctx context.Context, l Limits, now time.Time, dry bool) (
 	r.Leftovers = len(left)
 	if !dry {
 		r.Leftovers = clearAway(left)
+	}
+	refs := s.orphanRefs(now)
+	if r.Refs = len(refs); !dry {
+		r.Refs = s.ReleaseRefs(ctx, refs)
 	}
 	known, err := s.ids(activeDir)
 	if err != nil {
@@ -86,7 +94,9 @@ func (s *Store) Remove(ctx context.Context, l Limits, now time.Time, dry bool) (
 			total += size
 		}
 		if v.State.State.Terminal() && v.State.State != Unreadable {
-			ended = append(ended, Removal{v.State, size})
+			c := Removal{State: v.State, Bytes: size}
+			c.Work, c.Alone = s.holds(v.State)
+			ended = append(ended, c)
 		}
 	}
 	for _, c := range proc.Carriers() {
@@ -116,7 +126,7 @@ func (s *Store) Remove(ctx context.Context, l Limits, now time.Time, dry bool) (
 func (s *Store) removeUnused(ctx context.Context, c *Removal, known []string, used uses, dry bool) (now []string, why string, err error) {
 	now = s.newUses(ctx, known, used)
 	if why = used.of(c.State); why == "" {
-		c.Bytes, why, err = s.remove(ctx, c.State, dry)
+		c.Bytes, why, err = s.remove(ctx, *c, dry)
 	}
 	return now, why, err
 }
@@ -143,6 +153,10 @@ func (l Limits) choose(ended []Removal, total int64, now time.Time, used uses) (
 		}
 		if why := used.of(c.State); why != "" {
 			stays = append(stays, Stay{c.ID, why})
+			continue
+		}
+		if c.Alone && !l.Unlanded {
+			stays = append(stays, Stay{c.ID, alone(c.ID)})
 			continue
 		}
 		gone = append(gone, c)

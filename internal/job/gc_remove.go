@@ -20,7 +20,8 @@ const removedPrefix = ".removed-"
 
 // remove takes a record away: in one step for whoever looks for the job, then piece by piece. why tells that somebody works on it. A
 // record that is not there any more is fs.ErrNotExist.
-func (s *Store) remove(ctx context.Context, st State, dry bool) (size int64, why string, err error) {
+func (s *Store) remove(ctx context.Context, c Removal, dry bool) (size int64, why string, err error) {
+	st := c.State
 	rec := s.Record(st.ID)
 	if size, err = usage(ctx, rec.Path()); err != nil {
 		return 0, "", err
@@ -30,16 +31,18 @@ func (s *Store) remove(ctx context.Context, st State, dry bool) (size int64, why
 		return size, why, err
 	}
 	gone := filepath.Join(s.root, jobsDir, removedPrefix+st.ID)
-	if why, err = s.hide(st.ID, gone); err != nil || why != "" {
+	if why, err = s.hide(st.ID, gone, c.Alone); err != nil || why != "" {
 		return 0, why, err
 	}
 	crashpoint.Here("removed", st.ID)
-	s.forget(st) // a note in active/ has gone with the leftovers
+	s.forget(st)                 // a note in active/ has gone with the leftovers
+	_ = s.releaseRef(ctx, st.ID) // one that stays is found by its note, as one of a record that has gone
 	return size, "", removeTree(gone)
 }
 
-// hide renames a record after a last look at it, during which nobody can begin to decide about it.
-func (s *Store) hide(id, as string) (why string, err error) {
+// hide renames a record after a last look at it, during which nobody can begin to decide about it. all tells that it may hold work
+// that is nowhere else.
+func (s *Store) hide(id, as string, all bool) (why string, err error) {
 	guard, err := lock.Try(s.Record(id).File(record.Lock))
 	switch {
 	case errors.Is(err, lock.ErrHeld):
@@ -67,6 +70,9 @@ func (s *Store) hide(id, as string) (why string, err error) {
 	}
 	if !st.State.Terminal() {
 		return "what became of it could not be written down", nil
+	}
+	if _, is := s.holds(st); is && !all {
+		return alone(id), nil
 	}
 	if runtime.GOOS == "windows" {
 		release() // a directory with an open file in it keeps its name there

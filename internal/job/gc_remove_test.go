@@ -155,7 +155,7 @@ func TestRemoveEndsWithItsContext(t *testing.T) {
 func TestRemoveWantsTheEndOnTheDisk(t *testing.T) {
 	g := newGraveyard(t)
 	id := g.bury(40, 0, func(st *State) { st.State = Running })
-	if why, err := g.hide(id, filepath.Join(g.root, jobsDir, removedPrefix+id)); why == "" || err != nil || !exists(g.dir(id)) {
+	if why, err := g.hide(id, filepath.Join(g.root, jobsDir, removedPrefix+id), false); why == "" || err != nil || !exists(g.dir(id)) {
 		t.Errorf("%q %v", why, err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// usageLimit is how many files of one record are measured; a record has some twenty, and the worker's TMPDIR while it runs.
-const usageLimit = 100_000
+// usageLimit is how many files of one record are measured; a record has some twenty, the worker's TMPDIR while it runs, and the copies of an isolated run.
+const usageLimit = 10_000_000
 
 // usage is what a record needs on the disk. Links are not followed; what cannot be read counts for nothing.
 func usage(ctx context.Context, dir string) (sum int64, err error) {

@@ -126,7 +126,7 @@ func TestLimitsChoose(t *testing.T) {
 		days int
 	}{{"c", 3}, {"a", 40}, {"e", 1}, {"b", 31}, {"d", 2}, {"x", 40}} { // in no order; x and a ended at once
 		at := now.AddDate(0, 0, -c.days)
-		ended = append(ended, Removal{State{ID: c.id, EndedAt: &at, Session: "ses_" + c.id}, 10})
+		ended = append(ended, Removal{State: State{ID: c.id, EndedAt: &at, Session: "ses_" + c.id}, Bytes: 10})
 	}
 	days := func(n int) *time.Duration { d := time.Duration(n) * 24 * time.Hour; return &d }
 	count := func(n int) *int { return &n }

@@ -9,7 +9,8 @@
 //   - record.lock is held by whoever starts a background job until its supervisor has the lease, and by a reader that decides
 //     about a job which nobody holds;
 //   - create.lock, queue.lock and callers.lock of the state directory are held for the moment in which a job is found to be
-//     without rival, in which a queued job takes its turn, and in which two callers are linked.
+//     without rival, in which a queued job takes its turn, and in which two callers are linked;
+//   - landing.lock is held while the work of a job is brought into the user's files, or taken out of them; record.lock of the job too.
 //
 // Every lock ends with the process that holds it.
 package job
@@ -45,18 +46,21 @@ const (
 	researchDir = delegate.ResearchDir // where runs work that have nothing to do with any files
 	newsDir     = "news"               // by caller, an empty file for each background job whose end has not been told
 	cachesDir   = "cache"
+	refsDir     = "refs" // by id, the repository in which an isolated job has a ref
 	// callersDir says which sessions are one caller.
 	callersDir = "callers"
 	// argumentsDir holds what a person has typed after a command of Claude Code, for moments; package plugin keeps it.
 	argumentsDir = "arguments"
+	ledgerDir    = "ledger" // what runs have spent; package ledger keeps it
 
 	createLock  = "create.lock"
 	queueLock   = "queue.lock"
+	landingLock = "landing.lock"
 	callersLock = callersDir + "/callers.lock"
 )
 
 // ownEntries are all that we ever make there, but for temporary files.
-var ownEntries = []string{jobsDir, activeDir, newsDir, cachesDir, callersDir, argumentsDir, researchDir, createLock, queueLock}
+var ownEntries = []string{jobsDir, activeDir, newsDir, cachesDir, callersDir, argumentsDir, researchDir, refsDir, createLock, queueLock, landingLock}
 
 // OpenStore opens the state directory at an absolute path and makes it when it is missing. An error is a
 // fault.Usage that says what is wrong with the directory.
