@@ -149,3 +149,10 @@ func newEntry(path string, fi fs.FileInfo) entry {
 func (e *entry) sameStat(b *entry) bool {
 	return e.size == b.size && e.mtime == b.mtime && e.ctime == b.ctime && e.ino == b.ino && e.mode.Type() == b.mode.Type()
 }
+
+// ChangeTime returns the change time of a file, in ns, and its inode. known is false where the system has none: a program
+// may set all times of a file there, so that equal ones prove nothing.
+func ChangeTime(fi fs.FileInfo) (ctime int64, ino uint64, known bool) {
+	ctime, ino = statExtra(fi)
+	return ctime, ino, hasChangeTime
+}

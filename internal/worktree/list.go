@@ -3,7 +3,6 @@ package worktree
 import (
 	"bufio"
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/tree"
@@ -30,18 +30,18 @@ const (
 // A list is the state of a directory.
 type list struct {
 	dir     string
-	entries []entry // sorted by byOrder; every directory stands before what it holds
-	holes   []Hole  // sorted by path
+	taken   time.Time // when the look began
+	entries []entry   // sorted by path; every directory stands before what it holds
+	holes   []Hole    // sorted by path
 }
 
 // An entry is a file, a symbolic link or a directory.
 type entry struct {
-	path   string
-	mode   fs.FileMode // type, permission bits, setuid, setgid, sticky
-	size   int64
-	sum    [sha256.Size]byte // of a file's content
-	at     int64             // where the content stands in the store
-	target string            // of a link
+	path    string
+	mode    fs.FileMode // type, permission bits, setuid, setgid, sticky
+	target  string      // of a link
+	content             // of a file
+	stat                // of a file
 }
 
 // same reports whether two states of a path are one state. Nil stands for none.
@@ -60,12 +60,16 @@ func (l list) find(path string) *entry {
 	return &l.entries[i]
 }
 
-// maxLists bounds the file of a list, in bytes.
+// maxList bounds the file of a list, in bytes.
 const maxList = 2 << 30
+
+// listVersion is the format of a list.
+const listVersion = 2
 
 type listHead struct {
 	Version int    `json:"version"`
 	Dir     string `json:"dir"`
+	Taken   int64  `json:"taken"` // ns
 	Entries int    `json:"entries"`
 	Holes   int    `json:"holes"`
 }
@@ -77,6 +81,10 @@ type listLine struct {
 	Size   int64  `json:"size,omitempty"`
 	Sum    string `json:"sum,omitempty"`
 	At     int64  `json:"at,omitempty"`
+	Stored int64  `json:"stored,omitempty"`
+	Mtime  int64  `json:"mtime,omitempty"` // ns, like Ctime
+	Ctime  int64  `json:"ctime,omitempty"`
+	Ino    uint64 `json:"ino,omitempty"`
 	Target string `json:"target,omitempty"`
 	Why    string `json:"why,omitempty"`
 	Git    bool   `json:"git,omitempty"`
@@ -89,11 +97,12 @@ func writeList(name string, l list) error {
 	}
 	out := bufio.NewWriterSize(f, 64<<10)
 	enc := json.NewEncoder(out)
-	err = enc.Encode(listHead{1, tree.Quote(l.dir), len(l.entries), len(l.holes)})
+	err = enc.Encode(listHead{listVersion, tree.Quote(l.dir), l.taken.UnixNano(), len(l.entries), len(l.holes)})
 	for _, e := range l.entries {
-		line := listLine{Path: tree.Quote(e.path), Mode: uint32(e.mode), Size: e.size, At: e.at, Target: tree.Quote(e.target)}
+		line := listLine{Path: tree.Quote(e.path), Mode: uint32(e.mode), Target: tree.Quote(e.target)}
 		if e.mode.IsRegular() {
-			line.Sum = hex.EncodeToString(e.sum[:])
+			line.Size, line.Sum, line.At, line.Stored = e.size, hex.EncodeToString(e.sum[:]), e.at, e.stored
+			line.Mtime, line.Ctime, line.Ino = e.mtime, e.ctime, e.ino
 		}
 		err = cmp.Or(err, enc.Encode(line))
 	}
@@ -126,10 +135,10 @@ func decodeList(in *json.Decoder) (list, error) {
 		return list{}, err
 	}
 	dir, err := tree.Unquote(head.Dir)
-	if err != nil || head.Version != 1 || !filepath.IsAbs(dir) {
+	if err != nil || head.Version != listVersion || !filepath.IsAbs(dir) {
 		return list{}, errors.New("its first line is of no list of this version")
 	}
-	l := list{dir: dir}
+	l := list{dir: dir, taken: time.Unix(0, head.Taken)}
 	for range head.Entries {
 		e, err := decodeEntry(in)
 		if err != nil {
@@ -166,7 +175,7 @@ func decodeEntry(in *json.Decoder) (entry, error) {
 	if err := in.Decode(&line); err != nil {
 		return entry{}, err
 	}
-	e := entry{mode: fs.FileMode(line.Mode), size: line.Size, at: line.At}
+	e := entry{mode: fs.FileMode(line.Mode), content: content{size: line.Size, at: line.At, stored: line.Stored}, stat: stat{line.Mtime, line.Ctime, line.Ino}}
 	var errPath, errTarget error
 	e.path, errPath = tree.Unquote(line.Path)
 	e.target, errTarget = tree.Unquote(line.Target)
@@ -178,7 +187,7 @@ func decodeEntry(in *json.Decoder) (entry, error) {
 	}
 	switch e.mode.Type() {
 	case 0:
-		if n, err := hex.Decode(e.sum[:], []byte(line.Sum[:min(len(line.Sum), 2*len(e.sum))])); err != nil || n != len(e.sum) || e.size < 0 || e.at < 0 {
+		if n, err := hex.Decode(e.sum[:], []byte(line.Sum[:min(len(line.Sum), 2*len(e.sum))])); err != nil || n != len(e.sum) || !e.content.possible() {
 			return entry{}, fmt.Errorf("%q has no content", e.path)
 		}
 	case fs.ModeDir, fs.ModeSymlink:

@@ -43,6 +43,9 @@ type Options struct {
 	MaxBytes int64
 	// MaxIgnored is the size of the largest ignored file that is covered, in bytes. 0 means 50 MB.
 	MaxIgnored int64
+	// Since is an earlier snapshot of the same directory. Contents of files that nobody has touched since are taken from it, and git is not asked: what
+	// it did not cover is not covered, what is new is. The new snapshot needs the earlier one no longer.
+	Since *Snapshot
 }
 
 func (o Options) withDefaults() Options {
@@ -73,6 +76,12 @@ func Take(ctx context.Context, dir, store string, o Options) (*Snapshot, error) 
 		return nil, err
 	}
 	o = o.withDefaults()
+	if o.Since != nil && o.Since.list.dir != dir {
+		return nil, fault.New(fault.Usage, "a snapshot of %s cannot go on from one of %s", dir, o.Since.list.dir)
+	}
+	if o.Since != nil {
+		return take(ctx, dir, store, o, newCovered(o.Since.list))
+	}
 	return take(ctx, dir, store, o, newIgnored(dir, o.Environ))
 }
 
@@ -110,9 +119,9 @@ func take(ctx context.Context, dir, store string, o Options, cover coverage) (*S
 		return nil, fmt.Errorf("snapshot of %s: %w", dir, err)
 	}
 	s := &Snapshot{store: store}
-	keep, err := createContents(store, o.MaxBytes)
+	keep, err := createContents(store, o.MaxBytes, o.Since)
 	if err == nil {
-		s.list, err = walk(ctx, dir, o, cover, keep.add)
+		s.list, err = walk(ctx, dir, o, cover, keep)
 		err = errors.Join(err, keep.close())
 	}
 	if err == nil {
@@ -159,5 +168,5 @@ func (s *Snapshot) End(ctx context.Context) error {
 
 // now is the directory as it is, without contents, as far as the snapshot covers it.
 func (s *Snapshot) now(ctx context.Context) (list, error) {
-	return walk(ctx, s.list.dir, Options{MaxEntries: 4_000_000}.withDefaults(), newCovered(s.list), nil)
+	return walk(ctx, s.list.dir, Options{MaxEntries: 4_000_000, Since: s}.withDefaults(), newCovered(s.list), sums{})
 }
