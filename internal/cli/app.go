@@ -102,7 +102,7 @@ func (a *App) Host(store *job.Store) delegate.Host {
 	}
 	h.StateRoot, _ = job.RootPath(a.Getenv, a.Home)
 	if store != nil {
-		h.CacheDir = store.CacheDir()
+		h.CacheDir, h.Ledger = store.CacheDir(), store.Ledger()
 	}
 	return h
 }

@@ -7,6 +7,7 @@ import (
 	"opencode-delegate/internal/proc"
 
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/ledger"
 	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/redact"
 )
@@ -22,6 +23,8 @@ type Host struct {
 
 	StateRoot string // our records: never writable for a worker
 	CacheDir  string // facts about programs; empty = none kept
+	// Ledger knows which models are exhausted; nil = nobody knows.
+	Ledger *ledger.Ledger
 
 	SessionKnown bool // our records have the request's session in this very directory
 }

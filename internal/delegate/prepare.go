@@ -26,12 +26,15 @@ type Plan struct {
 // Now is the plan's clock.
 func (p *Plan) Now() time.Time { return p.host.Now() }
 
-// Prepare makes every check after which a call can still be refused: USAGE, NOT_FOUND and OPENCODE_MISSING come from
-// here, and nothing has been delegated then. A warm call starts no process here; a binary that is seen for the first time, an
-// agent, a session that our records do not know and a cost cap ask opencode once each.
+// Prepare makes every check after which a call can still be refused: USAGE, NOT_FOUND, OPENCODE_MISSING and, of a model that is known
+// to be exhausted, QUOTA_EXHAUSTED come from here, and nothing has been delegated then. A warm call starts no process here; a binary
+// that is seen for the first time, an agent, a session that our records do not know and a cost cap ask opencode once each.
 func Prepare(ctx context.Context, req Request, host Host) (*Plan, error) {
 	p, path, err := plan(req, host)
 	if err != nil {
+		return nil, err
+	}
+	if err := req.affordable(host); err != nil {
 		return nil, err
 	}
 	if p.binary, err = opencode.Probe(ctx, path, host.CacheDir, p.query); err != nil {
@@ -53,8 +56,10 @@ func CheckRequest(req Request, host Host) error {
 			return err
 		}
 	}
-	_, _, err := plan(req, host)
-	return err
+	if _, _, err := plan(req, host); err != nil {
+		return err
+	}
+	return req.affordable(host)
 }
 
 // plan is a plan whose program has been found and not been asked anything.

@@ -28,7 +28,8 @@ type Job struct {
 	state State
 	lease *lock.Lock // nil when the disk was too full for one, and while a supervisor is being started
 	guard *lock.Lock // record.lock, while a supervisor is being started
-	lost  error      // what could not be written, because the disk is full; nil = nothing
+	books books
+	lost  error // what could not be written, because the disk is full; nil = nothing
 }
 
 // create makes the record of a new job. A job that the caller supervises holds its lease; one that gets a supervisor of its own is guarded
@@ -203,11 +204,12 @@ func (j *Job) keep(change func(*State)) {
 func (j *Job) finish(res delegate.Result) error {
 	defer j.release()
 	rerr := writeResult(j.Record, res)
+	lerr := j.judge(res)
 	serr := j.Update(func(st *State) { st.end(res) })
 	if serr == nil {
 		j.store.deactivate(j.state.ID)
 	}
-	return errors.Join(j.lost, rerr, serr)
+	return errors.Join(j.lost, rerr, lerr, serr)
 }
 
 // end takes over what a result says.

@@ -73,6 +73,7 @@ func (s *Store) settle(ctx context.Context, id string) (st State, decided bool, 
 		return st, !contested || st.Supervisor != nil, nil
 	}
 	unreserve(rec)
+	_ = s.complete(ctx, st, res) // who cannot write there leaves the ledger without it, and decides all the same
 	os.RemoveAll(rec.File(record.Tmp))
 	crashpoint.Here("removed", rec.File(record.Tmp))
 	if rec.WriteLast(record.State, st) == nil {
