@@ -1,0 +1,179 @@
+package verify
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"opencode-delegate/internal/lazyregexp"
+	"opencode-delegate/internal/tree"
+)
+
+// A Base is the work tree as it was before the worker.
+type Base struct {
+	// Paths are the files, relative to the top, with slashes.
+	Paths []string
+	// Read gives the content of one; of a large one the first [ReadLimit] bytes are enough.
+	Read func(path string) ([]byte, error)
+}
+
+// ReadLimit is how much of one file is looked at.
+const ReadLimit = 256 << 10
+
+// A Guard knows what the checks of one run are made of, and so what a worker could change to make them say what it likes.
+type Guard struct {
+	base      map[string]bool // files
+	dirs      map[string]bool // that hold files
+	read      func(path string) ([]byte, error)
+	protected Globs
+	named     map[string]bool // files that the commands name
+	config    Globs           // configuration of the programs that they run
+	steering  Globs
+}
+
+// NewGuard finds out what protects the checks: the globs of protect, or the table of test files where there are none ([Table] prints it), the
+// files of the base that the commands name, and the configuration of the programs that they run. at is the directory in which
+// the commands run, relative to the top of the base: "." or "sub/dir". A bad glob is a USAGE fault.
+//
+// Reading commands is no science: one that computes the name of a script at run time names nothing.
+func NewGuard(protect []string, base Base, at string, commands []string) (*Guard, error) {
+	g := &Guard{base: map[string]bool{}, dirs: map[string]bool{}, read: base.Read, named: map[string]bool{}}
+	var err error
+	if len(protect) > 0 {
+		if g.protected, err = ParseGlobs("--protect", protect); err != nil {
+			return nil, err
+		}
+	} else if g.protected, err = ParseGlobs("test files", testFiles); err != nil {
+		return nil, err
+	}
+	for _, p := range base.Paths {
+		g.base[p] = true
+		for dir := path.Dir(p); !g.dirs[dir]; dir = path.Dir(dir) {
+			g.dirs[dir] = true
+		}
+	}
+	s := &search{guard: g, runners: map[string]bool{}}
+	s.commands(path.Clean(at), commands)
+	if g.config, err = ParseGlobs("configuration of runners", s.config()); err != nil {
+		return nil, err
+	}
+	g.steering, err = ParseGlobs("files that steer", steering)
+	return g, err
+}
+
+// A Reset is what a guard run changes in a tree that has the worker's changes: first all of Remove goes, files and links as well as
+// directories, then Restore is put back as it was at the base, content and mode.
+type Reset struct {
+	Restore, Remove []string
+	// Touched are the files for which it is made, as the result names them.
+	Touched []string
+}
+
+// Needed reports whether there has to be a guard run.
+func (r Reset) Needed() bool { return len(r.Touched) > 0 }
+
+// Reset says what a guard run puts back. after gives the content of a file as the worker left it. Changes that touch nothing of what the
+// checks are made of need no guard run; new tests are no such change, but where there is a guard run they are not in it, so that it is
+// the base's own tests that run.
+func (g *Guard) Reset(changes []tree.Change, after func(path string) ([]byte, error)) Reset {
+	restore, remove, touched := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, c := range changes {
+		switch old := oldName(c); {
+		case c.Kind == tree.Added || old == "":
+			if g.steers(c.Path, after) {
+				remove[c.Path], touched[c.Path] = true, true
+			}
+		case g.holds(old, c, after):
+			restore[old], touched[old] = true, true
+			if c.Kind == tree.Renamed {
+				remove[c.Path] = true
+			}
+		case c.Kind == tree.Renamed && g.steers(c.Path, after):
+			remove[c.Path], restore[old], touched[c.Path] = true, true, true
+		}
+	}
+	if len(touched) == 0 {
+		return Reset{}
+	}
+	for _, c := range changes {
+		if c.Kind == tree.Deleted || restore[c.Path] {
+			continue
+		}
+		added := c.Kind == tree.Added && (g.protected.Match(c.Path) || g.config.Match(c.Path) && g.dirs[path.Dir(c.Path)])
+		if added || blocks(c.Path, restore) {
+			remove[c.Path] = true
+		}
+	}
+	return Reset{Restore: sorted(restore), Remove: sorted(remove), Touched: sorted(touched)}
+}
+
+// blocks reports whether something at a path keeps one of the files from its place: a link where a directory was, or what is in a directory
+// where the file was.
+func blocks(name string, restore map[string]bool) bool {
+	for r := range restore {
+		if strings.HasPrefix(r, name+"/") || strings.HasPrefix(name, r+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// oldName is the path at the base of what a change is about; empty when there was nothing.
+func oldName(c tree.Change) string {
+	if c.From != "" {
+		return c.From
+	}
+	if c.Kind == tree.Added {
+		return ""
+	}
+	return c.Path
+}
+
+// holds reports whether a file of the base belongs to the checks and was changed in a way that concerns them.
+func (g *Guard) holds(old string, c tree.Change, after func(string) ([]byte, error)) bool {
+	if g.protected.Match(old) || g.named[old] || inDependencies(old) {
+		return true
+	}
+	if !g.config.Match(old) {
+		return false
+	}
+	if same := mixedFile(old); same != nil && c.Kind == tree.Modified {
+		before, err := g.read(old)
+		now, err2 := after(c.Path)
+		return err != nil || err2 != nil || !same(before, now)
+	}
+	return true
+}
+
+// steers reports whether a file that is new decides about how the checks of the base run.
+func (g *Guard) steers(name string, after func(string) ([]byte, error)) bool {
+	switch {
+	case inDependencies(name), g.steering.Match(name):
+		return true
+	case !g.dirs[path.Dir(name)]:
+		return false // what is in a directory that is new has no say about the rest
+	case g.named[name], g.config.Match(name):
+		return true
+	case strings.HasSuffix(name, "_test.go"):
+		text, err := after(name)
+		return err != nil || len(text) > ReadLimit || goSteers().Match(text)
+	}
+	return false
+}
+
+// goSteers finds what in a test file of Go acts on every test of its package.
+var goSteers = lazyregexp.New(`func\s+TestMain\s*\(|func\s+init\s*\(|\bos\s*\.\s*Exit\b|syscall\.Exit`)
+
+// inDependencies reports whether a path lies in a directory of installed libraries that is a part of the repository.
+func inDependencies(name string) bool {
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(dir string) bool { return slices.Contains(dependencyDirs, dir) })
+}
+
+func sorted(set map[string]bool) []string {
+	var list []string
+	for name := range set {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
