@@ -14,7 +14,7 @@ import (
 var layers = [][]string{
 	{"internal/crashpoint", "internal/fault", "internal/lazyregexp", "internal/plain"},
 	{"internal/excerpt", "internal/redact"},
-	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/lock", "internal/permission", "internal/proc", "internal/sandbox", "internal/tiers"},
+	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/lock", "internal/permission", "internal/proc", "internal/review", "internal/sandbox", "internal/tiers"},
 	{"internal/ledger", "internal/record", "internal/repocode"},
 	{"internal/gitdiff", "internal/opencode", "internal/planted", "internal/tree"},
 	{"internal/verify", "internal/worktree"},
