@@ -16,6 +16,8 @@ import (
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
+	"opencode-delegate/internal/journal"
+	"opencode-delegate/internal/ledger"
 	"opencode-delegate/internal/lock"
 	"opencode-delegate/internal/proc"
 	"opencode-delegate/internal/record"
@@ -203,6 +205,7 @@ func (p *crashPlace) decided(w walk, printed string) string {
 		if want, ok := results[id]; ok && want != v.Status {
 			p.t.Errorf("%s: its result said %s, and it is %s", id, want, v.Status)
 		}
+		p.booked(id, v)
 		for deadline := time.Now().Add(2 * time.Second); len(proc.Marked(id)) > 0; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				p.t.Errorf("%s: its processes live: %v", id, proc.Marked(id))
@@ -219,6 +222,43 @@ func (p *crashPlace) decided(w walk, printed string) string {
 		}
 	}
 	return outcome
+}
+
+// booked checks that the ledger has all that a job's events show, once, and one outcome.
+func (p *crashPlace) booked(id string, v job.View) {
+	p.t.Helper()
+	var have ledger.Lines
+	err := p.store.Ledger().Complete(p.t.Context(), id, v.CreatedAt, func(l ledger.Lines) ledger.Lines { have = l; return ledger.Lines{} })
+	if err != nil {
+		p.t.Errorf("%s: %v", id, err)
+	}
+	left := journal.Salvage(p.store.Record(id).File(record.Events))
+	if left.Usage == nil && left.Read == nil {
+		if v.State.State == job.Lost && len(have.Entries)+len(have.Outcomes) > 0 {
+			p.t.Errorf("%s: nothing has happened, and the ledger has %+v", id, have)
+		}
+		return
+	}
+	var sum, want int64
+	attempts := map[int]bool{}
+	for _, e := range have.Entries {
+		if attempts[e.Attempt] {
+			p.t.Errorf("%s: attempt %d was entered twice", id, e.Attempt)
+		}
+		attempts[e.Attempt] = true
+		if e.Input != nil {
+			sum += *e.Input
+		}
+	}
+	if left.Usage != nil {
+		want = left.Usage.Input
+	}
+	if sum != want || len(attempts) == 0 {
+		p.t.Errorf("%s: the events tell of %d tokens, and the ledger of %d in %d attempts", id, want, sum, len(attempts))
+	}
+	if len(have.Outcomes) != 1 || !have.Outcomes[0].Final || have.Outcomes[0].Status != v.Status {
+		p.t.Errorf("%s is %s, and its outcomes are %+v", id, v.Status, have.Outcomes)
+	}
 }
 
 // wished reports whether somebody wants a job to end.

@@ -98,9 +98,7 @@ func (s *Store) complete(ctx context.Context, st State, res delegate.Result) err
 	}
 	var lost []ledger.Entry // what events there are
 	if len(res.Attempts) == 0 {
-		if lost = s.remainders(st, res); len(lost) == 0 {
-			return nil
-		}
+		lost = s.remainders(st, res)
 	}
 	return s.Ledger().Complete(ctx, st.ID, st.CreatedAt, func(have ledger.Lines) (more ledger.Lines) {
 		for i, a := range res.Attempts {
