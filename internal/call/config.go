@@ -33,6 +33,8 @@ type Config struct {
 	UsageLog      string                `json:"usage_log"`
 	Nudge         []string              `json:"nudge"` // phrases of prompts that are work for a worker; see package plugin
 
+	Limits map[string]map[string]number `json:"limits"` // see [Limits]
+
 	path string
 }
 
@@ -96,6 +98,9 @@ func readConfig(path string) (Config, error) {
 		err = decode(data, &c)
 	}
 	if err != nil {
+		return c, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	if _, err := c.limits(); err != nil {
 		return c, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	for name := range c.Tiers {
