@@ -19,6 +19,7 @@ type gcVerb struct {
 	Older    call.Once `placeholder:"TIME" help:"Remove what ended this long ago: 12h, 30d (default 30d, unless another limit is given)."`
 	Keep     call.Once `placeholder:"N" help:"Keep the N jobs that ended last, whatever their age. Alone: remove all others."`
 	MaxBytes call.Once `placeholder:"SIZE" help:"Remove the jobs that ended first until all records together need no more on the disk: 500M, 2G or bytes."`
+	Unlanded bool      `help:"Also jobs with work that is nowhere else: neither applied, merged nor discarded."`
 	DryRun   bool      `help:"Only say what would be removed."`
 	JSON     bool      `name:"json" help:"The same as a JSON object."`
 }
@@ -28,6 +29,7 @@ const defaultAge = 30 * 24 * time.Hour
 
 func (v *gcVerb) run(a *cli.App) int {
 	limits, problems := v.limits()
+	limits.Unlanded = v.Unlanded
 	if len(problems) > 0 {
 		return refuseAll(a, problems)
 	}
@@ -127,6 +129,7 @@ type gone struct {
 	EndedAt *time.Time `json:"ended_at"`
 	Age     int64      `json:"age_s"`
 	Bytes   int64      `json:"bytes"`
+	Work    *job.Fate  `json:"work"` // of the work that went with it; null = there was none
 }
 
 // A stayed is a record in JSON that was not removed, and why.
@@ -139,7 +142,7 @@ type stayed struct {
 func (v *gcVerb) tell(a *cli.App, store *job.Store, r job.Removals) error {
 	removed := make([]gone, 0, len(r.Gone))
 	for _, g := range r.Gone {
-		removed = append(removed, gone{g.ID, g.State.State, g.EndedAt, int64(max(a.Now().Sub(*g.EndedAt), 0) / time.Second), g.Bytes})
+		removed = append(removed, gone{g.ID, g.State.State, g.EndedAt, int64(max(a.Now().Sub(*g.EndedAt), 0) / time.Second), g.Bytes, optional(g.Work)})
 	}
 	why := func(list []job.Stay) []stayed {
 		out := make([]stayed, 0, len(list))
@@ -161,7 +164,8 @@ func (v *gcVerb) tell(a *cli.App, store *job.Store, r job.Removals) error {
 			Failed     []stayed `json:"failed"`
 			Unreadable []stayed `json:"unreadable"`
 			Leftovers  int      `json:"leftovers"`
-		}{v.DryRun, removed, r.Bytes(), why(r.Stays), why(r.Failed), unreadable, r.Leftovers})
+			Refs       int      `json:"refs"` // of records that had gone before
+		}{v.DryRun, removed, r.Bytes(), why(r.Stays), why(r.Failed), unreadable, r.Leftovers, r.Refs})
 	}
 	if err := v.print(a.Stdout, removed, r); err != nil {
 		return err
@@ -182,7 +186,11 @@ func (v *gcVerb) tell(a *cli.App, store *job.Store, r job.Removals) error {
 func (v *gcVerb) print(out io.Writer, removed []gone, r job.Removals) error {
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, g := range removed {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", g.ID, g.State, span(time.Duration(g.Age)*time.Second), size(g.Bytes))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s", g.ID, g.State, span(time.Duration(g.Age)*time.Second), size(g.Bytes))
+		if with := goesWith(g.Work); with != "" {
+			fmt.Fprint(t, "\t"+with)
+		}
+		fmt.Fprintln(t)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -196,6 +204,27 @@ func (v *gcVerb) print(out io.Writer, removed []gone, r job.Removals) error {
 	if r.Leftovers > 0 {
 		sum += fmt.Sprintf(", and %d %s", r.Leftovers, plural(r.Leftovers, "leftover", "leftovers"))
 	}
+	if r.Refs > 0 {
+		sum += fmt.Sprintf(", and %d %s of removed records", r.Refs, plural(r.Refs, "ref", "refs"))
+	}
 	_, err := fmt.Fprintln(out, sum)
 	return err
+}
+
+// goesWith is what goes with a record, in words.
+func goesWith(work *job.Fate) string {
+	if work == nil {
+		return ""
+	}
+	switch *work {
+	case job.Discarded:
+		return "its patch"
+	case job.InPlace:
+		return "what undoes it"
+	case job.Applied, job.Merged:
+		return "its copy, which has landed"
+	case job.Undone:
+		return "work that was undone"
+	}
+	return "work that has not landed"
 }

@@ -45,10 +45,16 @@ type grammar struct {
 	Continue continueVerb `cmd:"" help:"Go on in the session of a job that has ended."`
 	Retry    retryVerb    `cmd:"" help:"Do a job again, in a new session."`
 	Recover  recoverVerb  `cmd:"" help:"Resume a job that died, timed out or was interrupted."`
+	Diff     diffVerb     `cmd:"" help:"Print what a job has changed, as a patch."`
+	Apply    applyVerb    `cmd:"" help:"Bring the work of an isolated job into your files."`
+	Discard  discardVerb  `cmd:"" help:"Give up the work of an isolated job."`
+	Undo     undoVerb     `cmd:"" help:"Take the work of a job out of your files again."`
 	Gc       gcVerb       `cmd:"" help:"Remove the records of old jobs."`
 	Doctor   doctorVerb   `cmd:"" help:"Look for what is wrong, and say what to do."`
 	Notify   notifyVerb   `cmd:"" help:"Tell what has ended since you last asked."`
 	Watch    watchVerb    `cmd:"" help:"Watch jobs in a live table."`
+	Quota    quotaVerb    `cmd:"" help:"Say how much of each usage limit is left, and for how long."`
+	Report   reportVerb   `cmd:"" help:"Add up what was spent, and what came of it."`
 	Setup    setupVerb    `cmd:"" help:"Say whether the plugin of Claude Code is ready, and what to mend."`
 	Hook     hookVerb     `cmd:"" hidden:"" help:"Answer an event of Claude Code."`
 

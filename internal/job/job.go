@@ -66,11 +66,18 @@ func (s *Store) create(ctx context.Context, o Order, now time.Time) (j *Job, twi
 		if err := s.activate(st.ID); err != nil && !(foreground && full(err)) {
 			return nil, nil, stateError(s.root, err)
 		}
+		if st.Isolated { // without the note nobody would find its ref, and without room there is no copy
+			if err := s.noteRef(st); err != nil {
+				s.deactivate(st.ID)
+				return nil, nil, stateError(s.root, err)
+			}
+		}
 		err := os.Mkdir(s.dir(st.ID), 0o700)
 		if errors.Is(err, os.ErrExist) {
 			continue // and the other one's entry is its own
 		}
 		if err != nil && !(foreground && full(err)) {
+			os.Remove(s.note(st.ID))
 			s.deactivate(st.ID)
 			return nil, nil, stateError(s.root, err)
 		}
@@ -147,8 +154,11 @@ func (j *Job) first(name string) (*lock.Lock, error) {
 // discard gives up a job in which nothing was delegated, and its record with it.
 func (j *Job) discard() {
 	j.store.forget(j.state)
-	os.RemoveAll(j.Record.Path())
+	removeTree(j.Record.Path())
 	crashpoint.Here("removed", j.Record.Path())
+	if j.state.Isolated {
+		_ = j.store.releaseRef(context.Background(), j.state.ID) // what is left is found by gc and doctor
+	}
 	j.release()
 	j.store.deactivate(j.state.ID)
 }
@@ -200,7 +210,7 @@ func (j *Job) keep(change func(*State)) {
 	}
 }
 
-// finish writes the result, then the terminal state, and gives the lease back, also when a write fails.
+// finish writes the result, then what it means for the ledger, then the terminal state, and gives the lease back, also when a write fails.
 func (j *Job) finish(res delegate.Result) error {
 	defer j.release()
 	rerr := writeResult(j.Record, res)

@@ -21,6 +21,9 @@ type judgement struct {
 }
 
 func (j *judgement) invocation(in invocation) error {
+	if in.verb.act == landing {
+		return refuse("oc-job %s is not allowed here: %s; the user decides about it", in.verb.name, in.verb.why)
+	}
 	if in.verb.act == closed {
 		if !j.policy.verb(in.verb.name) {
 			return refuse("oc-job %s is not allowed here: %s", in.verb.name, in.verb.why)

@@ -36,11 +36,12 @@ type flag struct {
 type act int
 
 const (
-	begin  act = iota // begin a run
-	look              // read
-	end               // end jobs of this caller
-	again             // begin a run from an earlier job of this caller
-	closed            // only where the user's policy lets it through
+	begin   act = iota // begin a run
+	look               // read
+	end                // end jobs of this caller
+	again              // begin a run from an earlier job of this caller
+	closed             // only where the user's policy lets it through
+	landing            // what a person decides, or the conductor when its host has asked one: no policy lets it through
 )
 
 // A verb is a word that comes first. oc-delegate is called without one for an ordinary delegation.
@@ -48,7 +49,7 @@ type verb struct {
 	name  string
 	act   act
 	flags [][]flag
-	why   string // of closed
+	why   string // of closed and landing
 }
 
 var commonFlags = []flag{{name: "help", short: 'h'}, {name: "version"}}
@@ -145,8 +146,13 @@ var commands = map[string][]verb{
 		{name: "retry", act: again, flags: [][]flag{commonFlags, againFlags, jobFlags, {{name: "tier", value: true}, {name: "model", short: 'm', value: true}}}},
 		{name: "recover", act: again, flags: [][]flag{commonFlags, againFlags, jobFlags}},
 
+		{name: "diff", act: look, flags: [][]flag{commonFlags, {{name: "stat"}}}},
+		{name: "apply", act: landing, why: "it changes the user's files", flags: [][]flag{commonFlags, {{name: "force"}}}},
+		{name: "discard", act: landing, why: "it removes work", flags: [][]flag{commonFlags, {{name: "force"}}}},
+		{name: "undo", act: landing, why: "it changes the user's files", flags: [][]flag{commonFlags, {{name: "force"}}}},
+
 		{name: "gc", act: closed, why: "it removes records", flags: [][]flag{commonFlags,
-			{{name: "older", value: true}, {name: "keep", value: true}, {name: "max-bytes", value: true}, {name: "dry-run"}, {name: "json"}}}},
+			{{name: "older", value: true}, {name: "keep", value: true}, {name: "max-bytes", value: true}, {name: "unlanded"}, {name: "dry-run"}, {name: "json"}}}},
 		{name: "doctor", act: closed, why: "it is the user's; /opencode:setup shows it", flags: [][]flag{commonFlags, {{name: "fix"}, {name: "json"}}}},
 		{name: "notify", act: closed, why: "it takes the notices that the host's hook gives", flags: [][]flag{commonFlags, {{name: "json"}}}},
 		{name: "setup", act: closed, why: "it is the user's; /opencode:setup shows it", flags: [][]flag{commonFlags}},

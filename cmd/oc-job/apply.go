@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+
+	"opencode-delegate/internal/call"
+	"opencode-delegate/internal/cli"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/job"
+	"opencode-delegate/internal/plain"
+)
+
+type applyVerb struct {
+	ID    call.Once `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
+	Force bool      `help:"Although its verdict is neither pass nor none."`
+}
+
+func (v *applyVerb) run(a *cli.App) int {
+	return withWork(a, v.ID, func(ctx context.Context, store *job.Store, id string) error {
+		l, again, err := store.Apply(ctx, id, landingCall(a, v.Force))
+		if err != nil {
+			return err
+		}
+		return tellLanded(a, id, l, again)
+	})
+}
+
+// withWork does something with the work of one job; what it returns becomes the exit code.
+func withWork(a *cli.App, word call.Once, do func(ctx context.Context, store *job.Store, id string) error) int {
+	store, err := a.Store()
+	if err != nil {
+		return refuse(a, err)
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	j, _, err := target(ctx, a, store, word)
+	if err == nil {
+		err = do(ctx, store, j.ID)
+	}
+	if err != nil {
+		return refuse(a, err)
+	}
+	return 0
+}
+
+func landingCall(a *cli.App, force bool) job.Call {
+	return job.Call{By: caller(a), Environ: a.Environ, Now: a.Now(), Force: force}
+}
+
+// listedFiles is how many files of a landing are listed.
+const listedFiles = 200
+
+// tellLanded lists what a landing has changed, a word and a path a line. Conflicts are the fault that comes back.
+func tellLanded(a *cli.App, id string, l job.Landed, again bool) error {
+	if again {
+		a.Say("the work of job %s was %s on %s in %s; nothing was done", id, l.What, l.At.UTC().Format("2006-01-02 15:04 MST"), l.Dir)
+		return nil
+	}
+	clashes := map[string]bool{}
+	for _, c := range l.Conflicts {
+		clashes[c.Path] = true
+	}
+	w := bufio.NewWriter(a.Stdout)
+	if err := listFiles(a, w, "landed", l.Files, l.Changed, clashes); err != nil {
+		return fault.New(fault.RunFailed, "stdout: %w", err)
+	}
+	for i, c := range l.Conflicts {
+		if i == listedFiles {
+			fmt.Fprintf(w, "and %d more conflicts\n", len(l.Conflicts)-i)
+			break
+		}
+		word := "left"
+		if c.Markers {
+			word = "markers"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", word, shownPath(a, c.Path), plain.Line(c.Why, cli.ReasonLimit))
+	}
+	if err := w.Flush(); err != nil {
+		return fault.New(fault.RunFailed, "stdout: %w", err)
+	}
+	n := len(l.Conflicts)
+	if n == 0 {
+		if l.Changed == 0 {
+			a.Say("nothing in %s had to be changed", l.Dir)
+		}
+		return nil
+	}
+	return fault.New(fault.Conflict, "%d %s in %s changed there too", n, plural(n, "file", "files"), l.Dir).
+		With("files with markers hold both versions; those that were left are as they were, and oc-job diff "+id+" shows what was to come", "oc-job undo "+id+" takes all of it back")
+}
+
+// listFiles lists the first of the files that were changed, but for some.
+func listFiles(a *cli.App, w *bufio.Writer, word string, files []string, all int, but map[string]bool) error {
+	shown := 0
+	for _, f := range files {
+		if but[f] {
+			all--
+			continue
+		}
+		if shown++; shown <= listedFiles {
+			fmt.Fprintf(w, "%s\t%s\n", word, shownPath(a, f))
+		}
+	}
+	if n := all - listedFiles; n > 0 {
+		fmt.Fprintf(w, "and %d more %s\n", n, word)
+	}
+	return w.Flush()
+}
