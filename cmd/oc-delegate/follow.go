@@ -77,6 +77,9 @@ func begin(ctx context.Context, a *cli.App, cmd command, c call.Call, told chan 
 	if err != nil {
 		return refuse(err)
 	}
+	if c.Request.Review = t.review; t.nothing != "" {
+		return nil, job.State{}, a.Report(c.Reply, delegate.Nothing(c.Request, a.Host(nil), t.nothing), nil), false
+	}
 	store, err := a.Store()
 	if err != nil {
 		return refuse(err)

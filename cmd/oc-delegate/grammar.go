@@ -15,6 +15,7 @@ import (
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
+	findings "opencode-delegate/internal/review"
 )
 
 const description = `Hand one bounded task to a cheap OpenCode worker and get a short, checked answer back.
@@ -93,8 +94,9 @@ type command interface {
 	task(ctx context.Context, a *cli.App, c call.Call) (task, error)
 }
 
-// A placed command works in a directory of our own, which it makes unless it only shows what it would do.
-type placed interface{ place(a *cli.App) error }
+// A prepared command has to look around before its words have a meaning. One that works in a directory of our own makes it, unless it only shows what it
+// would do.
+type prepared interface{ prepare(a *cli.App) error }
 
 // A remarking command has something to say of the form of a digest.
 type remarking interface{ remarks(digest string) []string }
@@ -112,6 +114,9 @@ type task struct {
 	prompt string
 	title  string   // what lists of jobs show; empty = the first words of the prompt
 	notes  []string // for the caller
+
+	review  *findings.Scope // of a review: what its findings are checked by
+	nothing string          // why there is nothing to do, which is a success; empty = there is
 }
 
 func (g *grammar) flags() call.Flags { return g.Flags }

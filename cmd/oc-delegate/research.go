@@ -27,8 +27,8 @@ type research struct {
 	dir string // where the worker works
 }
 
-// place makes the directory. What is only looked at needs none.
-func (r *research) place(a *cli.App) error {
+// prepare makes the directory. What is only looked at needs none.
+func (r *research) prepare(a *cli.App) error {
 	if r.Explain || r.PrintCommand {
 		root, err := job.RootPath(a.Getenv, a.Home)
 		r.dir = job.ResearchPath(root)

@@ -39,8 +39,8 @@ func run(a *cli.App, args []string) int {
 		}
 		return a.Refuse(f)
 	}
-	if p, ok := cmd.(placed); ok {
-		if err := p.place(a); err != nil {
+	if p, ok := cmd.(prepared); ok {
+		if err := p.prepare(a); err != nil {
 			return a.Refuse(fault.Of(err))
 		}
 	}
@@ -78,6 +78,9 @@ func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, cmd 
 	t, err := cmd.task(ctx, a, c)
 	if err != nil {
 		return a.Refuse(fault.Of(err))
+	}
+	if c.Request.Review = t.review; t.nothing != "" {
+		return a.Report(c.Reply, delegate.Nothing(c.Request, a.Host(nil), t.nothing), nil)
 	}
 	store, err := a.Store()
 	if err != nil {

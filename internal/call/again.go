@@ -10,14 +10,14 @@ import (
 )
 
 // FlagsOf are the words that mean a request again. A request that comes from the disk goes through them, so that it is checked
-// as a caller's words are. The session is left out: whoever goes on in one says so.
+// as a caller's words are. The session is left out: whoever goes on in one says so. What a review is checked by comes along; who asks something else takes it out.
 func FlagsOf(req delegate.Request) Flags {
 	f := Flags{
 		File: req.Files, PlaceFlags: PlaceFlags{text(req.Dir)}, ModelFlags: ModelFlags{Model: text(req.Model), Variant: text(req.Variant)},
 		Agent: text(req.Agent), Title: text(req.Title), Opencode: text(req.Opencode), KeepEnv: req.KeepEnv,
 		Profile: text(req.Profile), AllowWrite: req.AllowWrite, AllowRead: req.AllowRead, AllowNoChanges: req.AllowNoChanges,
 		AllowGitConfig: req.AllowGitConfig, NoSandbox: req.NoSandbox, TrustProject: req.TrustProject,
-		Digest: req.Digest,
+		Digest: req.Digest, Review: req.Review,
 		LimitFlags: LimitFlags{
 			Timeout: duration(req.Timeout), IdleTimeout: duration(req.Idle), RetryLimit: duration(req.RetryLimit), Grace: duration(req.Grace),
 			MaxCost:   text(strconv.FormatFloat(req.MaxCost, 'f', -1, 64)),

@@ -67,7 +67,7 @@ type resolver struct {
 // is not to be used.
 func Resolve(f Flags, env Environment) (Call, []string) {
 	r := &resolver{flags: f, env: env}
-	r.call.Recipe = f.Recipe.Name != ""
+	r.call.Recipe, r.call.Request.Review = f.Recipe.Name != "", f.Review
 	var err error
 	if r.config, err = readConfig(configPath(env)); err != nil {
 		r.problem("", err)

@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"opencode-delegate/internal/permission"
+	"opencode-delegate/internal/review"
 	"opencode-delegate/internal/tiers"
 )
 
@@ -50,6 +51,8 @@ type Flags struct {
 
 	// Recipe is set by a verb that stands for a kind of task, and is no flag.
 	Recipe Recipe `kong:"-"`
+	// Review comes from an earlier request, and is no flag either.
+	Review *review.Scope `kong:"-"`
 }
 
 // The flags that verbs of their own have in common with an ordinary call.

@@ -5,7 +5,11 @@
 // is only ever shown.
 package delegate
 
-import "time"
+import (
+	"time"
+
+	"opencode-delegate/internal/review"
+)
 
 // A Request is what is delegated: a plain value, written to request.json. The prompt travels beside it.
 type Request struct {
@@ -57,6 +61,9 @@ type Request struct {
 	Repair   int    `json:"repair,omitempty"`   // failures of a check that go back into the session
 	Escalate []Rung `json:"escalate,omitempty"` // the models that take over, in their order
 	BestOf   int    `json:"best_of,omitempty"`  // attempts beside each other, of which the checks choose one; 0 or 1 = one
+
+	// Review is set for a review: what its findings are checked by. The prompt is the questions of its parts then.
+	Review *review.Scope `json:"review,omitempty"`
 
 	Caller string `json:"caller"`
 }

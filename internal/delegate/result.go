@@ -8,6 +8,7 @@ import (
 
 	"opencode-delegate/internal/event"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/review"
 	"opencode-delegate/internal/tree"
 )
 
@@ -50,6 +51,8 @@ type Result struct {
 	Commands     Commands     `json:"commands"`
 	Verification Verification `json:"verification"`
 	Isolation    *Isolation   `json:"isolation"`
+
+	Review *review.Review `json:"review"` // null for everything else
 
 	Usage      *Usage      `json:"usage"`
 	Violations []Violation `json:"violations"`
