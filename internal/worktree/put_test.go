@@ -87,3 +87,37 @@ func TestPut(t *testing.T) {
 		t.Error("there is a file outside")
 	}
 }
+
+// TestRead: what a snapshot held can be read without putting it anywhere.
+func TestRead(t *testing.T) {
+	from := t.TempDir()
+	for name, text := range map[string]string{"a/b.txt": "hello", "a/c/d.txt": strings.Repeat("x", 3<<20), "ab": "no"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("b.txt", filepath.Join(from, "a/link")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Take(t.Context(), from, filepath.Join(t.TempDir(), "s"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(s.Files(), " "); got != "a/b.txt a/c/d.txt a/link ab" {
+		t.Errorf("files %q", got)
+	}
+	if got := strings.Join(s.Below("a"), " "); got != "a/b.txt a/c/d.txt a/link" {
+		t.Errorf("below a: %q", got)
+	}
+	for path, want := range map[string]string{"a/b.txt": "hell", "a/c/d.txt": "xxxx", "a/link": "b.txt"} {
+		if got, err := s.Read(path, 4); err != nil || string(got) != want {
+			t.Errorf("%s: %q %v", path, got, err)
+		}
+	}
+	if _, err := s.Read("a", 4); err == nil {
+		t.Error("a directory was read")
+	}
+}
