@@ -45,6 +45,7 @@ const (
 	Copies = "copies"
 	Undo   = "undo"          // directory: what was there before a run that writes in place
 	Patch  = "changes.patch" // what the run has changed, exactly: secrets are not redacted in it
+	Checks = "checks"        // directory: what the checks have printed
 	Landed = "landed.json"   // what was done with the work since
 	Apply  = "apply"         // directory: what was there before the work landed
 )
@@ -57,6 +58,12 @@ type Dir struct {
 
 // Open returns the record at an absolute path; nothing is read or made.
 func Open(path string, set *redact.Set) Dir { return Dir{path, set} }
+
+// Sub makes a directory of the record and returns it as one, with the same secrets.
+func (d Dir) Sub(name string) (Dir, error) {
+	path, err := d.MakeDir(name)
+	return Dir{path, d.set}, err
+}
 
 // Path is the absolute path of the record.
 func (d Dir) Path() string { return d.path }
