@@ -54,6 +54,7 @@ type copyRecord struct {
 	ID      string   `json:"id"`
 	Base    string   `json:"base"` // the commit
 	Dirty   bool     `json:"with_dirty"`
+	Dirt    bool     `json:"dirt,omitempty"` // the base is not the commit
 	Link    []string `json:"link,omitempty"` // relative to top, with slashes
 	Copied  []string `json:"copied,omitempty"`
 }

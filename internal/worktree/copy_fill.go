@@ -22,6 +22,7 @@ func (c *Copy) files(ctx context.Context, g *git, dir string) error {
 	if err != nil {
 		return err
 	}
+	c.record.Dirt = c.record.Dirty && len(dirty) > 0
 	to, err := newTransfer(ctx, g.top, c.Tree())
 	if err != nil {
 		return err
@@ -79,6 +80,7 @@ func (c *Copy) dirt(ctx context.Context, g *git, to *transfer) error {
 	}
 	for p := range present {
 		if !strings.HasSuffix(p, "/") && !c.depends(p) { // a repository inside is not part of this one
+			c.record.Dirt = c.record.Dirt || !to.done[p]
 			if err := to.copy(p); err != nil {
 				return err
 			}
