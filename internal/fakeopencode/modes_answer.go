@@ -1,6 +1,7 @@
 package fakeopencode
 
 import (
+	"encoding/json"
 	"os"
 	"strconv"
 	"strings"
@@ -10,6 +11,21 @@ import (
 const digestMark = "===DIGEST==="
 
 const digestText = "The work is done.\n\n```\n" + digestMark + "\nFindings:\n- Everything is as it was.\nContext for the next step:\nNothing is left open.\n```"
+
+// findings is the answer of a review: a finding at each place of arg, which is FILE:LINE:FILE:LINE.
+func findings(arg string) string {
+	list := []map[string]any{}
+	words := strings.Split(arg, ":")
+	for i := 0; i+1 < len(words); i += 2 {
+		list = append(list, map[string]any{"file": words[i], "line": number(words[i+1], 1), "severity": "high",
+			"claim": "it is wrong at " + words[i], "evidence": "I read it.", "suggestion": "Set it right."})
+	}
+	text, err := json.Marshal(map[string]any{"findings": list})
+	if err != nil {
+		return err.Error()
+	}
+	return "I have looked at everything.\n\n```json\n" + string(text) + "\n```"
+}
 
 // answerModes end in an answer of some kind, or in a stream that only looks like one.
 var answerModes = map[string]func(*fake, string){
@@ -26,6 +42,14 @@ var answerModes = map[string]func(*fake, string){
 			return
 		}
 		f.answer("I read everything and all is well.")
+	},
+	"findings": func(f *fake, arg string) { f.answer(findings(arg)) },
+	"findings-on-ask": func(f *fake, arg string) {
+		if f.opts.value["session"] != "" && strings.Contains(f.prompt, `{"findings"`) {
+			f.answer(findings(arg))
+			return
+		}
+		f.answer("I read everything, and one thing is wrong.")
 	},
 	"echo":  func(f *fake, _ string) { f.answer(f.prompt) },
 	"empty": func(f *fake, _ string) { f.answer("") },
