@@ -29,6 +29,7 @@ var reserved = map[string]bool{"fix": true}
 var jobVerbs = map[string]bool{
 	"start": true, "list": true, "status": true, "result": true, "wait": true, "cancel": true, "logs": true, "continue": true, "retry": true,
 	"recover": true, "gc": true, "doctor": true, "notify": true, "watch": true, "setup": true,
+	"quota": true, "report": true,
 }
 
 // JobVerb reports whether a whole task, found before any --, is the name of a verb of oc-job.

@@ -140,6 +140,8 @@ var commands = map[string][]verb{
 		{name: "result", act: look, flags: [][]flag{commonFlags, keptFlags, {{name: "full"}, {name: "json"}, {name: "events"}, {name: "diff"}}}},
 		{name: "wait", act: look, flags: [][]flag{commonFlags, {{name: "any"}, {name: "all"}, {name: "timeout", value: true}, {name: "progress"}}}},
 		{name: "logs", act: look, flags: [][]flag{commonFlags, {{name: "follow", short: 'f'}, {name: "raw"}}}},
+		{name: "quota", act: look, flags: [][]flag{commonFlags, {{name: "json"}}}},
+		{name: "report", act: look, flags: [][]flag{commonFlags, {{name: "since", value: true}, {name: "by", value: true}, {name: "json"}, {name: "csv"}}}},
 		{name: "cancel", act: end, flags: [][]flag{commonFlags, keptFlags,
 			{{name: "force", use: refused, why: "it ends jobs of other callers"}}}},
 		{name: "continue", act: again, flags: [][]flag{commonFlags, againFlags, jobFlags, {{name: "prompt-file", value: true, use: reads}}}},
