@@ -23,6 +23,15 @@ type Run struct {
 	Git       []string     // git directory and common directory of the project, where they lie outside Dir; for a writing run
 	// AllowRead and AllowWrite are what the caller grants beyond, by name.
 	AllowRead, AllowWrite []string
+
+	// Own is a directory inside our records that is the run's own: the copy of a repository, which holds Dir. It may be
+	// written although nothing else there may. Empty: none.
+	Own string
+	// Keep are places that nobody asked to open and that stay closed: a grant that the caller has not named (/tmp, the build caches) is left out
+	// where it would open one.
+	Keep []string
+	// Layer is a directory for private build caches; empty: the caller's are used.
+	Layer string
 }
 
 // ReadOnly is the policy that lets nothing be changed but what opencode keeps for itself.
@@ -47,6 +56,30 @@ func (r Run) ReadOnly() (Policy, error) {
 	return p, nil
 }
 
+// Checking is the policy of a check: that of a writing run, without opencode's directories, which a check has nothing to do with.
+func (r Run) Checking() (Policy, error) {
+	p, err := r.Writing()
+	if err != nil {
+		return p, err
+	}
+	opencode := r.opencodes()
+	p.Write = slices.DeleteFunc(p.Write, func(path string) bool {
+		return slices.ContainsFunc(opencode, func(o string) bool { return within(path, o) })
+	})
+	return p, nil
+}
+
+// opencodes are the real paths of what opencode writes.
+func (r Run) opencodes() (real []string) {
+	for _, path := range []string{r.Opencode.Data, r.Opencode.Cache, r.Opencode.State} {
+		real = append(real, dirOf(path))
+	}
+	if db := lookup(r.Environ)("OPENCODE_DB"); filepath.IsAbs(db) {
+		real = append(real, dirOf(filepath.Dir(db)))
+	}
+	return real
+}
+
 // Writing is the policy that also lets the project, its git directories, the temporary directories, the build caches and
 // what AllowWrite names be changed. A grant that would take in a protected place is a USAGE fault, or, where nobody asked
 // for it by name, is left out.
@@ -58,7 +91,7 @@ func (r Run) Writing() (Policy, error) {
 	if r.Dir == "" {
 		return Policy{}, errors.New("a writing run without a project")
 	}
-	if err := CheckDir(r.Dir, r.Home, r.StateRoot, r.Opencode); err != nil {
+	if err := r.checkDir(); err != nil {
 		return Policy{}, err
 	}
 	env := lookup(r.Environ)
@@ -68,7 +101,7 @@ func (r Run) Writing() (Policy, error) {
 		if err != nil {
 			return Policy{}, fmt.Errorf("a directory that the run is to write: %w", err)
 		}
-		if g, bad := guarded.touched(real); bad && path != r.Dir {
+		if g, bad := guarded.touched(real); bad && path != r.Dir && !r.owns(real) {
 			return Policy{}, fault.New(fault.Usage, "the git directory %s would let the worker write %s", path, g)
 		}
 		p.Write = append(p.Write, real)
@@ -86,7 +119,9 @@ func (r Run) Writing() (Policy, error) {
 	}
 	for _, path := range append([]string{"/tmp", "/var/tmp"}, buildCaches(r.Home, env)...) {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
-			if _, bad := guarded.touched(real); !bad {
+			_, bad := guarded.touched(real)
+			_, kept := guard(r.Keep).touched(real)
+			if !bad && !kept {
 				p.Write = append(p.Write, real)
 			}
 		}
@@ -94,6 +129,20 @@ func (r Run) Writing() (Policy, error) {
 	p.Write = distinct(p.Write)
 	return p, nil
 }
+
+// checkDir is CheckDir for a project that may be the run's own copy.
+func (r Run) checkDir() error {
+	if r.Own == "" {
+		return CheckDir(r.Dir, r.Home, r.StateRoot, r.Opencode)
+	}
+	if own, root := dirOf(r.Own), dirOf(r.StateRoot); own == root || !within(own, root) || !within(dirOf(r.Dir), own) {
+		return fmt.Errorf("%s is no copy of a repository in our records that holds %s", r.Own, r.Dir)
+	}
+	return nil
+}
+
+// owns reports whether a real path lies in the run's own copy.
+func (r Run) owns(real string) bool { return r.Own != "" && within(real, dirOf(r.Own)) }
 
 // base is the part that is common to all runs.
 func (r Run) base() (Policy, error) {
