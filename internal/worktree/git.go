@@ -26,7 +26,12 @@ type git struct {
 	top, gitDir, common string
 	scratch             string
 	env                 []string
+	cage                Cage
 }
+
+// A Cage wraps a command so that it can change nothing; argv[0] is an absolute path. env is what its environment needs beyond. It is asked for where a
+// git reads what a worker may have written; nil is none.
+type Cage func(argv []string) (wrapped, env []string, err error)
 
 func newGit(environ []string, top, gitDir, common string) (*git, error) {
 	return newGitWithIndex(environ, top, gitDir, common, filepath.Join(gitDir, "index"))
@@ -120,10 +125,14 @@ func (r *refusal) Error() string { return "git: " + r.said }
 
 // run starts git in the work tree, gives it an input (nil: none) and has its output read (nil: it is dropped).
 func (g *git) run(ctx context.Context, in io.Reader, read func(io.Reader) error, args ...string) error {
-	return runGit(ctx, g.top, g.env, in, read, args...)
+	return runCaged(ctx, g.cage, g.top, g.env, in, read, args...)
 }
 
 func runGit(ctx context.Context, dir string, env []string, in io.Reader, read func(io.Reader) error, args ...string) error {
+	return runCaged(ctx, nil, dir, env, in, read, args...)
+}
+
+func runCaged(ctx context.Context, cage Cage, dir string, env []string, in io.Reader, read func(io.Reader) error, args ...string) error {
 	program, err := exec.LookPath("git")
 	if err == nil {
 		program, err = filepath.Abs(program)
@@ -133,7 +142,15 @@ func runGit(ctx context.Context, dir string, env []string, in io.Reader, read fu
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fault.New(fault.RunFailed, "git has not answered within %s", patience))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
+	argv := append([]string{program, "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)
+	if cage != nil {
+		wrapped, more, err := cage(argv)
+		if err != nil {
+			return err
+		}
+		argv, env = wrapped, append(env[:len(env):len(env)], more...)
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = dir, env, in, time.Second
 	said := &head{limit: 4 << 10}
 	cmd.Stderr = said

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/tree"
@@ -22,38 +23,38 @@ type Undo struct {
 	Save string
 	// Force undoes also what was changed again after the run. It needs Save.
 	Force bool
+	// History puts HEAD, refs, index, the stash and what was under way back too. What is known of remote repositories stays as it is.
+	History bool
+	// Git is for the git that looks whether the old commits are there.
+	Git HistoryOptions
 }
 
 // Restored says what a Restore did.
 type Restored struct {
 	Changed []string // paths that are as before the run again, sorted; the undone and no others
+	History []string // full names of refs, HEAD, "the index", files of the git directory that are as before the run again, sorted
 	Stayed  []string // directories that came with the run and hold what did not, or a .git: they are not removed
 }
 
 // A Conflict is the error that names the paths which Restore would have overwritten.
 type Conflict struct {
-	Paths []string // sorted, not empty
+	Paths []string // sorted
+	// History are refs and other parts of the repository that were moved or changed since, as [Restored] names them. Not both lists are empty.
+	History []string
 }
 
 func (c *Conflict) Error() string {
-	shown, more := c.Paths, ""
+	shown, more := slices.Concat(c.History, mapped(c.Paths, tree.Quote)), ""
 	if len(shown) > 10 {
 		more = fmt.Sprintf(" and %d more", len(shown)-10)
 		shown = shown[:10]
 	}
-	text := ""
-	for i, p := range shown {
-		if i > 0 {
-			text += ", "
-		}
-		text += tree.Quote(p)
-	}
-	return "changed since the run ended: " + text + more
+	return "changed since the run ended: " + strings.Join(shown, ", ") + more
 }
 
 // Restore undoes what the run did: each path that was another one at its end than before is again as it was before, with type, mode and content. What the
 // run left alone is not touched, even if it has been changed since. A path that is neither as before nor as at the end is a conflict; without Force nothing
-// is touched then, and the CONFLICT fault wraps a *[Conflict]. Nothing in a .git is touched: HEAD, index and configuration stay as they are.
+// is touched then, and the CONFLICT fault wraps a *[Conflict]. Nothing in a .git is touched unless History says so: HEAD, refs and index stay as they are.
 //
 // A Restore that was interrupted can be repeated.
 func (s *Snapshot) Restore(ctx context.Context, u Undo) (Restored, error) {
@@ -75,8 +76,15 @@ func (s *Snapshot) Restore(ctx context.Context, u Undo) (Restored, error) {
 		return Restored{}, fmt.Errorf("undo in %s: %w", s.list.dir, err)
 	}
 	todo, conflicts := plan(s.list, end, now)
-	if len(conflicts) > 0 && !u.Force {
-		return Restored{}, fault.New(fault.Conflict, "undo in %s: %w", s.list.dir, &Conflict{conflicts}).
+	var past *rewind
+	var moved []string
+	if u.History {
+		if past, moved, err = s.planRewind(u.Force); err != nil {
+			return Restored{}, fmt.Errorf("undo in %s: %w", s.list.dir, err)
+		}
+	}
+	if len(conflicts)+len(moved) > 0 && !u.Force {
+		return Restored{}, fault.New(fault.Conflict, "undo in %s: %w", s.list.dir, &Conflict{conflicts, moved}).
 			With("--force undoes them too and keeps a snapshot of what is there now")
 	}
 	if hole := uncovered(todo, now); hole != "" {
@@ -84,22 +92,45 @@ func (s *Snapshot) Restore(ctx context.Context, u Undo) (Restored, error) {
 	}
 	var saved *Snapshot
 	if u.Save != "" {
-		_, save, err := places(s.list.dir, u.Save)
-		if err != nil {
-			return Restored{}, err
-		}
-		if saved, err = take(ctx, s.list.dir, save, Options{}.withDefaults(), newCovered(s.list)); err != nil {
+		if saved, err = s.save(ctx, u.Save); err != nil {
 			return Restored{}, err
 		}
 	}
+	if err := past.ready(ctx, u.Git); err != nil {
+		return Restored{}, fmt.Errorf("undo in %s: %w", s.list.dir, err)
+	}
 	done, err := s.apply(ctx, todo)
+	if err == nil {
+		err = past.apply(ctx)
+	}
 	if err == nil && saved != nil {
 		err = saved.End(ctx)
 	}
 	if err != nil {
 		return done, fmt.Errorf("undo in %s, which can be repeated: %w", s.list.dir, err)
 	}
+	done.History = past.changed()
 	return done, nil
+}
+
+// save takes a snapshot of the present state. One that is there already, and has no end, is that of an undo which was cut off.
+func (s *Snapshot) save(ctx context.Context, store string) (*Snapshot, error) {
+	_, store, err := places(s.list.dir, store)
+	if err != nil {
+		return nil, err
+	}
+	saved, err := Open(store)
+	if f := fault.Of(err); err != nil && f != nil && f.Kind == fault.NotFound {
+		o := Options{Since: s, history: true}.withDefaults()
+		return take(ctx, s.list.dir, store, o, newCovered(s.list))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(filepath.Join(store, endName)); err == nil || saved.list.dir != s.list.dir {
+		return nil, fault.New(fault.Usage, "%s holds the snapshot of another undo", store)
+	}
+	return saved, nil
 }
 
 // A step takes one path from what it is to what it was.

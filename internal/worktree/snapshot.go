@@ -25,12 +25,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"opencode-delegate/internal/crashpoint"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/tree"
 )
 
 // Options bound the work of Take. The zero value is right for a run.
@@ -46,6 +49,8 @@ type Options struct {
 	// Since is an earlier snapshot of the same directory. Contents of files that nobody has touched since are taken from it, and git is not asked: what
 	// it did not cover is not covered, what is new is. The new snapshot needs the earlier one no longer.
 	Since *Snapshot
+
+	history bool // the repository's state is recorded too
 }
 
 func (o Options) withDefaults() Options {
@@ -68,7 +73,7 @@ type Hole struct {
 	git  bool // it is a .git, which lies inside of a directory that is covered
 }
 
-// Take makes a snapshot of dir in store, a directory that it makes and that must not exist. Neither may lie in the other. When it returns nil the
+// Take makes a snapshot of dir in store, a directory that it makes and that must not exist, unless an earlier Take has left it unfinished. Neither may lie in the other. When it returns nil the
 // snapshot is complete; after a crash or an error [Open] knows that it is not.
 func Take(ctx context.Context, dir, store string, o Options) (*Snapshot, error) {
 	dir, store, err := places(dir, store)
@@ -76,6 +81,7 @@ func Take(ctx context.Context, dir, store string, o Options) (*Snapshot, error) 
 		return nil, err
 	}
 	o = o.withDefaults()
+	o.history = true
 	if o.Since != nil && o.Since.list.dir != dir {
 		return nil, fault.New(fault.Usage, "a snapshot of %s cannot go on from one of %s", dir, o.Since.list.dir)
 	}
@@ -115,7 +121,7 @@ func within(root, path string) bool {
 }
 
 func take(ctx context.Context, dir, store string, o Options, cover coverage) (*Snapshot, error) {
-	if err := os.Mkdir(store, 0o700); err != nil {
+	if err := makeStore(store); err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", dir, err)
 	}
 	s := &Snapshot{store: store}
@@ -123,6 +129,9 @@ func take(ctx context.Context, dir, store string, o Options, cover coverage) (*S
 	if err == nil {
 		s.list, err = walk(ctx, dir, o, cover, keep)
 		err = errors.Join(err, keep.close())
+	}
+	if err == nil && o.history {
+		err = s.recordGit(ctx, o, cover)
 	}
 	if err == nil {
 		err = writeList(filepath.Join(store, beforeName), s.list)
@@ -132,6 +141,28 @@ func take(ctx context.Context, dir, store string, o Options, cover coverage) (*S
 		return nil, fault.New(fault.Of(err).Kind, "snapshot of %s: %w", dir, err)
 	}
 	return s, nil
+}
+
+// makeStore makes the directory. One that a Take left unfinished goes first.
+func makeStore(store string) error {
+	err := os.Mkdir(store, 0o700)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	names, rerr := os.ReadDir(store)
+	for _, n := range names {
+		ours := slices.Contains([]string{contentsName, gitIndexName, gitKeptName, gitBeforeName}, n.Name()) || strings.HasPrefix(n.Name(), ".tmp-")
+		if !ours || n.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+	}
+	if rerr != nil {
+		return rerr
+	}
+	if err := os.RemoveAll(store); err != nil {
+		return err
+	}
+	return os.Mkdir(store, 0o700)
 }
 
 // Open reads a snapshot that Take has finished.
@@ -158,12 +189,61 @@ func (s *Snapshot) Left() (holes []Hole, all int) {
 func (s *Snapshot) End(ctx context.Context) error {
 	l, err := s.now(ctx)
 	if err == nil {
+		err = s.recordGitEnd()
+	}
+	if err == nil {
 		err = writeList(filepath.Join(s.store, endName), l)
 	}
 	if err != nil {
 		return fmt.Errorf("the state of %s after the run: %w", s.list.dir, err)
 	}
 	return nil
+}
+
+// recordGit writes down what the repository is. What git ignores belongs to it, for what a run may take away without a word.
+func (s *Snapshot) recordGit(ctx context.Context, o Options, cover coverage) error {
+	g, index := readGitState(s.list.dir)
+	if g == nil {
+		return nil
+	}
+	if g.Unknown == "" {
+		var err error
+		if g.Loose, err = hold(ctx, unquoted(g.Common), s.store); err != nil {
+			return err
+		}
+	}
+	if i, ok := cover.(*ignored); ok {
+		g.Ignored = mapped(slices.Sorted(maps.Keys(i.paths)), tree.Quote)
+		slices.Sort(g.Ignored)
+	} else if o.Since != nil {
+		was, err := readGitStateFile(filepath.Join(o.Since.store, gitBeforeName))
+		if err != nil {
+			return err
+		}
+		if was != nil {
+			g.Ignored = was.Ignored
+		}
+	}
+	if index != nil {
+		if err := os.WriteFile(filepath.Join(s.store, gitIndexName), index, 0o600); err != nil {
+			return err
+		}
+	}
+	crashpoint.Here("written", gitIndexName)
+	return writeGitState(filepath.Join(s.store, gitBeforeName), g)
+}
+
+// recordGitEnd writes down what the run has left of the repository.
+func (s *Snapshot) recordGitEnd() error {
+	before, err := readGitStateFile(filepath.Join(s.store, gitBeforeName))
+	if err != nil {
+		return err
+	}
+	now := s.gitNow(before)
+	if now == nil {
+		return nil
+	}
+	return writeGitState(filepath.Join(s.store, gitEndName), now)
 }
 
 // now is the directory as it is, without contents, as far as the snapshot covers it.
