@@ -30,7 +30,7 @@ func (x *examination) jobs(ctx context.Context, store *job.Store) ([]Finding, er
 	}
 	is := was
 	var did mended
-	if x.Fix && len(was.Undecided)+len(was.Orphans)+len(was.Leftovers) > 0 {
+	if x.Fix && len(was.Undecided)+len(was.Orphans)+len(was.Leftovers)+len(was.Refs) > 0 {
 		did = mend(ctx, store, was)
 		if is, err = store.Survey(ctx, x.Host.Now()); err != nil {
 			return nil, err
@@ -45,7 +45,13 @@ func (x *examination) jobs(ctx context.Context, store *job.Store) ([]Finding, er
 	add(undecided(was), len(was.Undecided) > 0, did.decided, len(is.Undecided) > 0)
 	add(orphans(was), len(was.Orphans) > 0, did.ended, len(is.Orphans) > 0)
 	add(leftovers(was), len(was.Leftovers) > 0, did.cleared, len(is.Leftovers) > 0)
+	add(refs(was), len(was.Refs) > 0, did.released, len(is.Refs) > 0)
 	add(lost(is), len(is.Lost) > 0, "", true)
+	add(unlanded(is), len(is.Unlanded) > 0, "", true)
+	for _, b := range is.CutOff {
+		list = append(list, Finding{Name: "cut off", Level: Warn, What: "oc-job " + b.Verb + " of job " + b.ID + " was begun and did not come to its end",
+			Remedy: "oc-job " + b.Verb + " " + b.ID + " goes on with it"})
+	}
 	list = append(list, stopped(is)...)
 	list = append(list, held(was)...)
 	for _, v := range is.Unreadable {
@@ -89,7 +95,7 @@ func after(f Finding, fixed string, still bool) Finding {
 }
 
 // mended says what was done, in words; empty = nothing.
-type mended struct{ decided, ended, cleared string }
+type mended struct{ decided, ended, cleared, released string }
 
 // mend decides about jobs whose supervisor died, ends what is left of jobs, and clears leftovers away.
 func mend(ctx context.Context, store *job.Store, v job.Survey) (did mended) {
@@ -119,6 +125,9 @@ func mend(ctx context.Context, store *job.Store, v job.Survey) (did mended) {
 	if n := store.ClearAway(v); n > 0 {
 		did.cleared = fmt.Sprintf("removed %d of %d", n, len(v.Leftovers))
 	}
+	if n := store.ReleaseRefs(ctx, v.Refs); n > 0 {
+		did.released = fmt.Sprintf("removed %d of %d", n, len(v.Refs))
+	}
 	return did
 }
 
@@ -142,6 +151,23 @@ func leftovers(v job.Survey) Finding {
 	n := len(v.Leftovers)
 	return Finding{Name: "leftovers", Level: Warn, What: fmt.Sprintf("%d %s of no use to anybody: %s", n, plural(n, "file", "files"), some(v.Leftovers)),
 		Remedy: "oc-job doctor --fix removes " + plural(n, "it", "them") + ", and so does oc-job gc"}
+}
+
+// refs are those that keep objects of the user's repositories alive for nothing.
+func refs(v job.Survey) Finding {
+	var list []string
+	for _, r := range v.Refs {
+		list = append(list, r.ID+" in "+r.Repo)
+	}
+	n := len(list)
+	return Finding{Name: "refs", Level: Warn, What: fmt.Sprintf("%d %s of isolated jobs whose records have gone: %s", n, plural(n, "ref", "refs"), some(list)),
+		Remedy: "oc-job doctor --fix removes " + plural(n, "it", "them") + ", and so does oc-job gc"}
+}
+
+func unlanded(v job.Survey) Finding {
+	n := len(v.Unlanded)
+	return Finding{Name: "work", Level: OK, What: fmt.Sprintf("%d %s work that is nowhere else: %s; oc-job apply ID lands it, oc-job discard ID gives it up",
+		n, plural(n, "job holds", "jobs hold"), some(ids(v.Unlanded)))}
 }
 
 func lost(v job.Survey) Finding {

@@ -24,6 +24,9 @@ type Survey struct {
 	Strangers  int            // processes of jobs that this state directory does not know
 	Leftovers  []string       // paths of what is of no use to anybody
 	Locks      []string       // paths of those that are held only for moments, and were held
+	Refs       []Ref          // of records that have gone
+	Unlanded   []State        // hold work that is nowhere else
+	CutOff     []Begun        // nobody is at it any more
 }
 
 // LostFor is how long a survey tells of a job that was lost.
@@ -31,7 +34,7 @@ const LostFor = 7 * 24 * time.Hour
 
 // Survey looks at the whole state directory.
 func (s *Store) Survey(ctx context.Context, now time.Time) (Survey, error) {
-	v := Survey{Leftovers: s.leftovers(now)}
+	v := Survey{Leftovers: s.leftovers(now), Refs: s.orphanRefs(now)}
 	ids, err := s.IDs()
 	if err != nil {
 		return v, err
@@ -62,6 +65,7 @@ func (s *Store) Survey(ctx context.Context, now time.Time) (Survey, error) {
 		case st.State == Lost && !taken[id] && now.Sub(*st.EndedAt) < LostFor:
 			v.Lost = append(v.Lost, st)
 		case st.State.Terminal():
+			s.surveyWork(&v, st)
 		case s.idle(id):
 			v.Undecided = append(v.Undecided, st)
 		default:
@@ -80,6 +84,19 @@ func (s *Store) Survey(ctx context.Context, now time.Time) (Survey, error) {
 		}
 	}
 	return v, nil
+}
+
+// A Begun is something that was begun with the work of a job and did not come to its end.
+type Begun struct{ ID, Verb string }
+
+func (s *Store) surveyWork(v *Survey, st State) {
+	f, alone := s.holds(st)
+	if alone {
+		v.Unlanded = append(v.Unlanded, st)
+	}
+	if l, err := s.readLanded(st.ID); f == CutOff && err == nil && s.idle(st.ID) {
+		v.CutOff = append(v.CutOff, Begun{st.ID, verbOf(l.What)})
+	}
 }
 
 // idle reports whether nobody works on a job.

@@ -112,6 +112,12 @@ const landingTime = time.Minute
 // landing takes what a call needs that does something with the work of a job, and finds out what is there. Unlock comes back unless there is an error. A
 // job that has not ended is a fault JOB_RUNNING.
 func (s *Store) landing(ctx context.Context, id string) (w Work, unlock func(), err error) {
+	if v, err := s.Look(ctx, id); err != nil || v.Live() { // which would be waited for
+		if err == nil {
+			err = running(v.State)
+		}
+		return w, nil, err
+	}
 	inTime, cancel := context.WithTimeout(ctx, landingTime)
 	defer cancel()
 	all, err := lock.Take(inTime, filepath.Join(s.root, landingLock))
