@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"opencode-delegate/internal/crashpoint"
 	"opencode-delegate/internal/tree"
 )
 
@@ -66,6 +67,7 @@ func (p *placer) remove(t step) (stays bool, err error) {
 		return false, nil
 	}
 	if err == nil {
+		crashpoint.Here("removed", t.path)
 		delete(p.modes, t.path)
 		return false, nil
 	}
@@ -98,6 +100,7 @@ func (p *placer) place(t step) error {
 			err = nil
 		}
 		p.modes[t.path] = t.was.mode
+		crashpoint.Here("made", t.path)
 		return err
 	case fs.ModeSymlink:
 		return p.replace(t, func(tmp string) error { return p.root.Symlink(t.was.target, tmp) })
@@ -115,9 +118,11 @@ func (p *placer) replace(t step, make func(tmp string) error) error {
 		return err
 	}
 	err := make(tmp)
+	crashpoint.Here("prepared", t.path)
 	if err == nil {
 		err = p.root.Rename(tmp, t.path)
 	}
+	crashpoint.Here("placed", t.path)
 	if err != nil {
 		p.root.Remove(tmp)
 	}
@@ -195,6 +200,7 @@ func (p *placer) settle() error {
 		if err := p.root.Chmod(d, p.modes[d]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		crashpoint.Here("mode", d)
 	}
 	return nil
 }

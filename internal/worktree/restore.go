@@ -92,7 +92,7 @@ func (s *Snapshot) Restore(ctx context.Context, u Undo) (Restored, error) {
 	}
 	var saved *Snapshot
 	if u.Save != "" {
-		if saved, err = s.save(ctx, u.Save); err != nil {
+		if saved, err = s.save(ctx, u.Save, len(todo)+len(past.changed()) == 0); err != nil {
 			return Restored{}, err
 		}
 	}
@@ -113,24 +113,26 @@ func (s *Snapshot) Restore(ctx context.Context, u Undo) (Restored, error) {
 	return done, nil
 }
 
-// save takes a snapshot of the present state. One that is there already, and has no end, is that of an undo which was cut off.
-func (s *Snapshot) save(ctx context.Context, store string) (*Snapshot, error) {
+// save takes a snapshot of the present state; none where there is nothing to do. One that is there already, and has no end, is that of an undo which was cut off.
+func (s *Snapshot) save(ctx context.Context, store string, nothing bool) (*Snapshot, error) {
 	_, store, err := places(s.list.dir, store)
 	if err != nil {
 		return nil, err
 	}
 	saved, err := Open(store)
-	if f := fault.Of(err); err != nil && f != nil && f.Kind == fault.NotFound {
-		o := Options{Since: s, history: true}.withDefaults()
-		return take(ctx, s.list.dir, store, o, newCovered(s.list))
-	}
-	if err != nil {
+	if err != nil && fault.Of(err).Kind != fault.NotFound {
 		return nil, err
 	}
-	if _, err := os.Lstat(filepath.Join(store, endName)); err == nil || saved.list.dir != s.list.dir {
+	_, ended := os.Lstat(filepath.Join(store, endName))
+	switch {
+	case err == nil && ended != nil && saved.list.dir == s.list.dir:
+		return saved, nil
+	case nothing:
+		return nil, nil
+	case err == nil:
 		return nil, fault.New(fault.Usage, "%s holds the snapshot of another undo", store)
 	}
-	return saved, nil
+	return take(ctx, s.list.dir, store, Options{Since: s, history: true}.withDefaults(), newCovered(s.list))
 }
 
 // A step takes one path from what it is to what it was.
@@ -150,6 +152,15 @@ func plan(before, end, now list) (todo []step, conflicts []string) {
 		steps[p] = step{p, was, is}
 		if !same(left, is) && !halfway(was, left, is) {
 			blocked[p] = true
+		}
+	}
+	// A directory in which an undo was cut off may be writable still.
+	for _, p := range allPaths(before, end) {
+		for up := path.Dir(p); up != "." && !same(before.find(p), end.find(p)); up = path.Dir(up) {
+			was, is := before.find(up), now.find(up)
+			if _, known := steps[up]; !known && isDir(was) && isDir(is) && same(was, end.find(up)) && is.mode != was.mode && is.mode == was.mode|0o700 {
+				steps[up] = step{up, was, is}
+			}
 		}
 	}
 	// A directory that was there before and at the end, and in which something has to be placed, may be gone.
@@ -234,6 +245,7 @@ func (s *Snapshot) apply(ctx context.Context, todo []step) (Restored, error) {
 	}
 	defer kept.Close()
 	p := &placer{ctx: ctx, root: root, kept: kept, modes: map[string]fs.FileMode{}}
+	defer p.settle() // also where the work ends early
 	for i := len(todo) - 1; i >= 0; i-- {
 		if t := todo[i]; t.now != nil && (t.was == nil || t.now.mode.Type() != t.was.mode.Type()) {
 			stays, err := p.remove(t)

@@ -124,6 +124,7 @@ func take(ctx context.Context, dir, store string, o Options, cover coverage) (*S
 	if err := makeStore(store); err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", dir, err)
 	}
+	crashpoint.Here("made", "store")
 	s := &Snapshot{store: store}
 	keep, err := createContents(store, o.MaxBytes, o.Since)
 	if err == nil {
@@ -211,6 +212,7 @@ func (s *Snapshot) recordGit(ctx context.Context, o Options, cover coverage) err
 		if g.Loose, err = hold(ctx, unquoted(g.Common), s.store); err != nil {
 			return err
 		}
+		crashpoint.Here("kept", gitKeptName)
 	}
 	if i, ok := cover.(*ignored); ok {
 		g.Ignored = mapped(slices.Sorted(maps.Keys(i.paths)), tree.Quote)
