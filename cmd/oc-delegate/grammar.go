@@ -39,7 +39,7 @@ Examples:
   oc-delegate -- "--fix is broken, why?"
       a task that begins with a dash goes after --
 
-Verbs, which only read and answer with a digest; oc-delegate VERB --help lists their flags:
+Verbs, which answer with a digest and, but for fix, only read; oc-delegate VERB --help lists their flags:
 %s
 Exit codes: 0 OK, 1 USAGE, 2 RUN_FAILED, 3 EMPTY_OUTPUT, 4 NOT_FOUND, 5 INCOMPLETE, 6 CANCELLED, 7 NO_CHANGES,
   8 BUDGET_EXCEEDED, 9 VERIFY_FAILED, 10 QUOTA_EXHAUSTED, 11 AUTH_REQUIRED, 12 TIMEOUT, 13 OPENCODE_MISSING,
@@ -171,9 +171,6 @@ func (g *grammar) check(args []string) error {
 	}
 	if call.JobVerb(g.Task) && call.JobVerb(beforeDashes(args)) {
 		return fmt.Errorf("%q is a verb of oc-job, not a task; for a task of that name write: -- %s", g.Task[0], g.Task[0])
-	}
-	if call.Reserved(g.Task) && call.Reserved(beforeDashes(args)) {
-		return fmt.Errorf("%q is kept for a command of a later version; for a task of that name write: -- %s", g.Task[0], g.Task[0])
 	}
 	if len(g.Task) == 1 && len(beforeDashes(args)) == 1 {
 		if meant, ok := nearVerb(g.Task[0]); ok {

@@ -11,17 +11,19 @@ import (
 	"opencode-delegate/internal/cli"
 )
 
-// A verb is a word that stands for a kind of task. It only reads.
+// A verb is a word that stands for a kind of task. It only reads, unless it writes.
 type verb struct {
 	name, summary, description, examples string
 	new                                  func() command
+	writes                               bool
 }
 
 // verbs are all of them.
 var verbs = []verb{
-	{"review", "findings about a change", reviewDescription, reviewExamples, func() command { return &review{} }},
-	{"diagnose", "causes of a failure, from its log", diagnoseDescription, diagnoseExamples, func() command { return &diagnose{} }},
-	{"research", "claims with their sources from the web", researchDescription, researchExamples, func() command { return &research{} }},
+	{name: "review", summary: "findings about a change or files", description: reviewDescription, examples: reviewExamples, new: func() command { return &review{} }},
+	{name: "fix", summary: "findings of a review repaired", description: fixDescription, examples: fixExamples, new: func() command { return &fix{} }, writes: true},
+	{name: "diagnose", summary: "causes of a failure, from its log", description: diagnoseDescription, examples: diagnoseExamples, new: func() command { return &diagnose{} }},
+	{name: "research", summary: "claims with their sources from the web", description: researchDescription, examples: researchExamples, new: func() command { return &research{} }},
 }
 
 func verbOf(name string) (verb, bool) {
@@ -113,6 +115,11 @@ func words(ctx context.Context, a *cli.App, c call.Call) (text string, notes []s
 	return text, a.Notes(c, text), err
 }
 
+func writes(name string) bool {
+	v, ok := verbOf(name)
+	return ok && v.writes
+}
+
 // foreign explains a flag of an ordinary call that a verb does not have.
 func foreign(name string, err error) error {
 	word, unknown := strings.CutPrefix(err.Error(), "unknown flag ")
@@ -124,7 +131,7 @@ func foreign(name string, err error) error {
 	for _, f := range p.Model.Flags {
 		switch {
 		case word != "--"+f.Name && (f.Short == 0 || word != "-"+string(f.Short)):
-		case f.Group != nil && f.Group.Key == "grant":
+		case f.Group != nil && f.Group.Key == "grant" && !writes(name):
 			return fmt.Errorf("%s only reads, and --%s would let it do more; leave the flag out", name, f.Name)
 		case f.Name == "digest":
 			return fmt.Errorf("%s answers with a digest anyway; leave --digest out", name)

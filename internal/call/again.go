@@ -15,8 +15,10 @@ func FlagsOf(req delegate.Request) Flags {
 	f := Flags{
 		File: req.Files, PlaceFlags: PlaceFlags{text(req.Dir)}, ModelFlags: ModelFlags{Model: text(req.Model), Variant: text(req.Variant)},
 		Agent: text(req.Agent), Title: text(req.Title), Opencode: text(req.Opencode), KeepEnv: req.KeepEnv,
-		Profile: text(req.Profile), AllowWrite: req.AllowWrite, AllowRead: req.AllowRead, AllowNoChanges: req.AllowNoChanges,
-		AllowGitConfig: req.AllowGitConfig, NoSandbox: req.NoSandbox, TrustProject: req.TrustProject,
+		GrantFlags: GrantFlags{
+			Profile: text(req.Profile), AllowWrite: req.AllowWrite, AllowRead: req.AllowRead, AllowNoChanges: req.AllowNoChanges,
+			AllowGitConfig: req.AllowGitConfig, NoSandbox: req.NoSandbox, TrustProject: req.TrustProject,
+		},
 		Digest: req.Digest, Review: req.Review,
 		LimitFlags: LimitFlags{
 			Timeout: duration(req.Timeout), IdleTimeout: duration(req.Idle), RetryLimit: duration(req.RetryLimit), Grace: duration(req.Grace),

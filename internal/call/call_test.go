@@ -74,7 +74,7 @@ func once(text string) Once { return Once{text, true} }
 func TestResolve(t *testing.T) {
 	e := env(t, "CLAUDE_CODE_SESSION_ID=abc", "OC_DELEGATE_TIMEOUT=7m")
 	os.WriteFile(filepath.Join(e.Cwd, "f"), nil, 0o600)
-	c, problems := Resolve(Flags{Task: []string{"do", "-"}, Write: true, File: []string{"f"}, Digest: true, LimitFlags: LimitFlags{MaxTokens: once("5")}}, e)
+	c, problems := Resolve(Flags{Task: []string{"do", "-"}, GrantFlags: GrantFlags{Write: true}, File: []string{"f"}, Digest: true, LimitFlags: LimitFlags{MaxTokens: once("5")}}, e)
 	r := c.Request
 	if len(problems) > 0 || r.Profile != "standard" || r.Caller != "abc" || time.Duration(r.Timeout) != 7*time.Minute || r.MaxTokens != 5 || r.DigestLimit != 4000 ||
 		r.Files[0] != filepath.Join(e.Cwd, "f") || r.Dir != e.Cwd || c.Prompt.Text != "do" || !c.Prompt.Stdin || time.Duration(r.Grace) != 3*time.Second {

@@ -26,14 +26,7 @@ type Flags struct {
 	Opencode Once     `placeholder:"PATH" group:"model" help:"The opencode program to use."`
 	KeepEnv  []string `sep:"none" placeholder:"NAME" group:"model" help:"Let an environment variable through to the worker that would be removed (repeatable)."`
 
-	Write          bool     `group:"grant" help:"Let the worker edit files in --dir and run commands. Without it nothing can be changed."`
-	Profile        Once     `placeholder:"NAME" group:"grant" help:"Permissions: read-only (minimal), standard (workspace-write), trusted-test, full-trusted (allow_all)."`
-	AllowWrite     []string `sep:"none" placeholder:"PATH" group:"grant" help:"With --write: let it write below PATH too (repeatable)."`
-	AllowRead      []string `sep:"none" placeholder:"PATH" group:"grant" help:"Let it read PATH although credentials are kept there (repeatable)."`
-	AllowNoChanges bool     `group:"grant" help:"With --write: success without a changed file is right for this task."`
-	AllowGitConfig bool     `group:"grant" help:"With --write: keep what the worker changes in hooks and in git configuration that runs programs."`
-	NoSandbox      bool     `group:"grant" help:"Do not let the kernel enforce the grant. Permission rules and a comparison of the tree remain."`
-	TrustProject   bool     `group:"grant" help:"Without the sandbox: accept a repository that brings opencode plugins."`
+	GrantFlags
 
 	IsolateFlags
 	CheckFlags
@@ -61,12 +54,22 @@ type (
 		Dir Once `placeholder:"DIR" group:"task" help:"Work in DIR (default: the current directory)."`
 	}
 	ModelFlags struct {
-		Tier      Once `placeholder:"TIER" group:"model" help:"flash, code or pro (default flash; pro for review)."`
+		Tier      Once `placeholder:"TIER" group:"model" help:"flash, code or pro (default flash; pro for review, code for fix)."`
 		Model     Once `short:"m" placeholder:"PROVIDER/MODEL" group:"model" help:"Use this model; beats --tier."`
 		Variant   Once `placeholder:"NAME" group:"model" help:"Variant of the model, such as a reasoning effort."`
 		TierFlash Once `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier flash means in this call."`
 		TierCode  Once `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier code means in this call."`
 		TierPro   Once `placeholder:"PROVIDER/MODEL" group:"model" help:"What the tier pro means in this call."`
+	}
+	GrantFlags struct {
+		Write          bool     `group:"grant" help:"Let the worker edit files in --dir and run commands. Without it nothing can be changed."`
+		Profile        Once     `placeholder:"NAME" group:"grant" help:"Permissions: read-only (minimal), standard (workspace-write), trusted-test, full-trusted (allow_all)."`
+		AllowWrite     []string `sep:"none" placeholder:"PATH" group:"grant" help:"With --write: let it write below PATH too (repeatable)."`
+		AllowRead      []string `sep:"none" placeholder:"PATH" group:"grant" help:"Let it read PATH although credentials are kept there (repeatable)."`
+		AllowNoChanges bool     `group:"grant" help:"With --write: success without a changed file is right for this task."`
+		AllowGitConfig bool     `group:"grant" help:"With --write: keep what the worker changes in hooks and in git configuration that runs programs."`
+		NoSandbox      bool     `group:"grant" help:"Do not let the kernel enforce the grant. Permission rules and a comparison of the tree remain."`
+		TrustProject   bool     `group:"grant" help:"Without the sandbox: accept a repository that brings opencode plugins."`
 	}
 	IsolateFlags struct {
 		Isolate   bool     `group:"isolate" help:"With --write: work in a copy of the repository, outside of it. Nothing lands without oc-job apply or merge."`

@@ -22,9 +22,6 @@ type Prompt struct {
 	Given bool // false: no text, no file, no -
 }
 
-// reserved words become verbs in a later version; taking them as prompts now would change their meaning then.
-var reserved = map[string]bool{"fix": true}
-
 // jobVerbs are the verbs of oc-job: alone they are a slip, not a task.
 var jobVerbs = map[string]bool{
 	"start": true, "list": true, "status": true, "result": true, "wait": true, "cancel": true, "logs": true, "continue": true, "retry": true,
@@ -34,9 +31,6 @@ var jobVerbs = map[string]bool{
 
 // JobVerb reports whether a whole task, found before any --, is the name of a verb of oc-job.
 func JobVerb(task []string) bool { return len(task) == 1 && jobVerbs[task[0]] }
-
-// Reserved reports whether a call's first word, found before any --, is kept for a verb.
-func Reserved(task []string) bool { return len(task) > 0 && reserved[task[0]] }
 
 func (r *resolver) prompt() {
 	f, p := r.flags, &r.call.Prompt

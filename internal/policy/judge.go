@@ -41,6 +41,14 @@ func (j *judgement) invocation(in invocation) error {
 		j.writes = false
 		return nil
 	}
+	j.writes = j.writes || in.verb.writes
+	if in.verb.paths {
+		for _, word := range in.args {
+			if err := j.mayReadWord(word); err != nil {
+				return err
+			}
+		}
+	}
 	switch in.verb.act {
 	case begin:
 		if !placed {

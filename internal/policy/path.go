@@ -169,6 +169,18 @@ func (j *judgement) mayRead(what, path string) error {
 	return nil
 }
 
+// mayReadWord is for a word that is a path if something of that name is there.
+func (j *judgement) mayReadWord(word string) error {
+	at := word
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(j.call.Cwd, at)
+	}
+	if _, err := os.Lstat(at); err != nil || strings.TrimSpace(word) == "" || word == "-" {
+		return nil
+	}
+	return j.mayRead("the path", word)
+}
+
 // steering are names below which a file makes programs run, or decides what an agent may do.
 var steering = []string{".git", ".claude", ".claude-plugin", ".mcp.json", ".opencode", "opencode.json", "opencode.jsonc", ".vscode", ".idea", ".husky", ".envrc"}
 

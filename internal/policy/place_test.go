@@ -82,6 +82,7 @@ func (g ground) jobs(word string) (Job, error) {
 		"spread":   {me, g.request(func(r *delegate.Request) { r.Profile, r.AllowWrite = "standard", []string{g.outside} })},
 		"asker":    {me, g.request(func(r *delegate.Request) { r.Dir, r.Profile = g.outside, "research" })},
 		"nosy":     {me, g.request(func(r *delegate.Request) { r.Dir, r.Profile, r.AllowRead = g.outside, "research", []string{g.outside} })},
+		"checked":  {me, g.request(func(r *delegate.Request) { r.Verify = []string{"make test"} })},
 		"leak":     {me, g.request(func(r *delegate.Request) { r.Files = []string{g.outside + "/secret.txt"} })},
 	}
 	j, ok := found[word]

@@ -128,11 +128,15 @@ func TestPathsAreNotLookedUpForEver(t *testing.T) {
 // TestStoredRequestsAreJudgedWhole: whatever a stored request can ask for is either judged or known to be harmless.
 func TestStoredRequestsAreJudgedWhole(t *testing.T) {
 	g := newGround(t)
-	judged := []string{"Dir", "Agent", "Opencode", "Profile", "Files", "AllowRead", "AllowWrite", "NoSandbox", "TrustProject", "KeepEnv", "AllowGitConfig"}
+	judged := []string{"Dir", "Agent", "Opencode", "Profile", "Files", "AllowRead", "AllowWrite", "NoSandbox", "TrustProject", "KeepEnv", "AllowGitConfig",
+		"Link", "Copy", "Verify", "Protect", "AllowTestChanges", "TrustDeps", "ExpectSchema", "AllowPath"}
 	harmless := []string{"Schema", "Tier", "Model", "ModelSource", "Variant", "OpencodeSource", "Title", "Session", "Fork", "Digest", "DigestLimit", "Timeout", "Idle",
-		"Grace", "RetryLimit", "MaxCost", "MaxTokens", "AllowNoChanges", "Caller"}
-	for f := range reflect.TypeFor[delegate.Request]().Fields() {
+		"Grace", "RetryLimit", "MaxCost", "MaxTokens", "AllowNoChanges", "Caller",
+		"IgnoreQuota", "Isolate", "WithDirty", "VerifyTimeout", "NoPreflight", "ExpectFile", "ForbidPath", "MaxDiff", "Repair", "Escalate", "BestOf", "Review"}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[delegate.Request]()) {
 		switch {
+		case f.Anonymous: // its fields come too
+			continue
 		case slices.Contains(harmless, f.Name):
 			continue
 		case !slices.Contains(judged, f.Name):

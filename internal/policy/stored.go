@@ -9,7 +9,7 @@ import (
 // user's own configured one was not chosen by the call.
 func stored(req delegate.Request, configured string) (list []setting) {
 	add := func(name string, values ...string) {
-		f, _ := commands[Delegate][0].long(name)
+		f, _ := commands[Delegate][0].long(name) // which has them all
 		for _, v := range values {
 			list = append(list, setting{f, v})
 		}
@@ -29,6 +29,16 @@ func stored(req delegate.Request, configured string) (list []setting) {
 	add("allow-read", req.AllowRead...)
 	add("allow-write", req.AllowWrite...)
 	add("keep-env", req.KeepEnv...)
+	add("link", req.Link...)
+	add("copy", req.Copy...)
+	add("verify", req.Verify...)
+	add("protect", req.Protect...)
+	add("allow-path", req.AllowPath...)
+	when("allow-test-changes", req.AllowTestChanges)
+	when("trust-deps", req.TrustDeps)
+	if req.ExpectSchema != "" {
+		add("expect-schema", req.ExpectSchema)
+	}
 	when("no-sandbox", req.NoSandbox)
 	when("trust-project", req.TrustProject)
 	when("allow-git-config", req.AllowGitConfig)

@@ -46,10 +46,12 @@ const (
 
 // A verb is a word that comes first. oc-delegate is called without one for an ordinary delegation.
 type verb struct {
-	name  string
-	act   act
-	flags [][]flag
-	why   string // of closed and landing
+	name   string
+	act    act
+	flags  [][]flag
+	why    string // of closed and landing
+	writes bool   // without any flag
+	paths  bool   // a word that names something that is there is a path that is read
 }
 
 var commonFlags = []flag{{name: "help", short: 'h'}, {name: "version"}}
@@ -64,6 +66,16 @@ var callFlags = []flag{
 	{name: "opencode", value: true, use: refused, why: "it names a program to run"},
 	{name: "keep-env", value: true, many: true, use: refused, why: "it hands a variable to the worker that would be kept back"},
 
+	{name: "digest"},
+
+	{name: "continue", short: 'c'},
+	{name: "session", short: 's', value: true},
+	{name: "fork"},
+}
+
+// grantFlags, isolateFlags and checkFlags are those of every delegation that may write. A check is a command that we run and the verdict on the work: whoever
+// is to be checked does not choose it.
+var grantFlags = []flag{
 	{name: "write", use: grants},
 	{name: "profile", value: true, use: profile, why: "profiles above standard are the user's to grant"},
 	{name: "allow-write", value: true, many: true, use: written},
@@ -72,12 +84,30 @@ var callFlags = []flag{
 	{name: "allow-git-config", use: refused, why: "it keeps hooks and git configuration that run programs later"},
 	{name: "no-sandbox", use: refused, why: "the kernel would enforce nothing then"},
 	{name: "trust-project", use: refused, why: "it runs plugins that the repository brings"},
+}
 
-	{name: "digest"},
+var isolateFlags = []flag{
+	{name: "isolate"},
+	{name: "with-dirty"},
+	{name: "link", value: true, many: true, use: reads},
+	{name: "copy", value: true, many: true, use: reads},
+}
 
-	{name: "continue", short: 'c'},
-	{name: "session", short: 's', value: true},
-	{name: "fork"},
+var checkFlags = []flag{
+	{name: "verify", value: true, many: true, use: refused, why: "it runs a command"},
+	{name: "verify-timeout", value: true},
+	{name: "no-preflight"},
+	{name: "protect", value: true, many: true, use: refused, why: "it says which files the checks are guarded against"},
+	{name: "allow-test-changes", use: refused, why: "changed tests would count as they are"},
+	{name: "trust-deps", use: refused, why: "changed dependencies would count as they are"},
+	{name: "expect-file", value: true, many: true},
+	{name: "expect-schema", value: true, use: reads},
+	{name: "allow-path", value: true, many: true, use: refused, why: "it says which files may change"},
+	{name: "forbid-path", value: true, many: true},
+	{name: "max-diff", value: true},
+	{name: "repair", value: true},
+	{name: "escalate", value: true, many: true},
+	{name: "best-of", value: true},
 }
 
 var placeFlags = []flag{{name: "dir", value: true, use: place}}
@@ -102,6 +132,7 @@ var everyFlags = []flag{
 	{name: "grace", value: true},
 	{name: "max-cost", value: true},
 	{name: "max-tokens", value: true},
+	{name: "ignore-quota"},
 
 	{name: "explain"},
 	{name: "print-command"},
@@ -127,13 +158,16 @@ var keptFlags = []flag{{name: "args-from-hook", use: refused, why: "it takes the
 // commands are all verbs of each command. The one without a name is the command itself.
 var commands = map[string][]verb{
 	Delegate: {
-		{act: begin, flags: [][]flag{commonFlags, callFlags, placeFlags, everyFlags, waitFlags}},
-		{name: "review", act: begin, flags: [][]flag{commonFlags, placeFlags, everyFlags, waitFlags, {{name: "base", value: true, use: commit}, {name: "adversarial"}}}},
+		{act: begin, flags: [][]flag{commonFlags, callFlags, grantFlags, isolateFlags, checkFlags, placeFlags, everyFlags, waitFlags}},
+		{name: "review", act: begin, paths: true, flags: [][]flag{commonFlags, placeFlags, everyFlags, waitFlags,
+			{{name: "base", value: true, use: commit}, {name: "staged"}, {name: "commit", value: true, use: commit}, {name: "adversarial"}}}},
+		{name: "fix", act: begin, writes: true, flags: [][]flag{commonFlags, grantFlags, isolateFlags, checkFlags, placeFlags, everyFlags, waitFlags,
+			{{name: "from", value: true}, {name: "only", value: true, many: true}}}},
 		{name: "diagnose", act: begin, flags: [][]flag{commonFlags, placeFlags, everyFlags, waitFlags, {{name: "log", value: true, use: reads}}}},
 		{name: "research", act: begin, flags: [][]flag{commonFlags, everyFlags, waitFlags}},
 	},
 	Jobber: {
-		{name: "start", act: begin, flags: [][]flag{commonFlags, callFlags, placeFlags, everyFlags, jobFlags, {{name: "reuse"}}}},
+		{name: "start", act: begin, flags: [][]flag{commonFlags, callFlags, grantFlags, isolateFlags, checkFlags, placeFlags, everyFlags, jobFlags, {{name: "reuse"}}}},
 		{name: "list", act: look, flags: [][]flag{commonFlags,
 			{{name: "all"}, {name: "mine"}, {name: "state", value: true, many: true}, {name: "since", value: true}, {name: "limit", short: 'n', value: true}, {name: "json"}}}},
 		{name: "status", act: look, flags: [][]flag{commonFlags, keptFlags, {{name: "json"}}}},
@@ -163,8 +197,8 @@ var commands = map[string][]verb{
 	},
 }
 
-// reserved are words that cannot be a task of oc-delegate before --, beside its verbs: they will be verbs, or are meant as such.
-var reserved = []string{"fix", "help", "version"}
+// reserved are words that cannot be a task of oc-delegate before --, beside its verbs: they are meant as verbs.
+var reserved = []string{"help", "version"}
 
 // verbNamed finds the verb of a command that is called so.
 func verbNamed(command, name string) (verb, bool) {
