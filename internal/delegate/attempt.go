@@ -22,16 +22,16 @@ func bounded(r io.Reader) []byte {
 	return data
 }
 
-// attempt is the plan as opencode shall carry it out.
-func (p *Plan) attempt(g grip, id string) opencode.Attempt {
+// attempt is one execution of a model in a directory, as opencode shall carry it out.
+func (p *Plan) attempt(g grip, id, marker, dir string, rung Rung) opencode.Attempt {
 	req := p.Request
 	title := req.Title
 	if title == "" {
 		title = "oc-delegate " + id
 	}
 	return opencode.Attempt{
-		Binary: p.binary, Dir: req.Dir, Env: g.env, Wrap: g.wrap, Marker: id,
-		Title: title, Model: req.Model, Variant: req.Variant, Agent: g.agent, Auto: g.auto,
+		Binary: p.binary, Dir: dir, Env: g.env, Wrap: g.wrap, Marker: marker,
+		Title: title, Model: rung.Model, Variant: rung.Variant, Agent: g.agent, Auto: g.auto,
 		Session: req.Session, Fork: req.Fork, Files: req.Files,
 		Limits: opencode.Limits{
 			Timeout: time.Duration(req.Timeout), Idle: time.Duration(req.Idle), Grace: time.Duration(req.Grace),
@@ -41,37 +41,43 @@ func (p *Plan) attempt(g grip, id string) opencode.Attempt {
 	}
 }
 
-// carryOut runs one attempt and keeps the caller informed.
-func (r *run) carryOut(ctx context.Context, a opencode.Attempt, prompt string) (opencode.Outcome, error) {
-	a.Prompt, a.Events, a.Stderr = strings.NewReader(prompt), r.evidence.log, r.evidence.stderr
+// drive runs one attempt and keeps the caller informed.
+func (t *try) drive(ctx context.Context, a opencode.Attempt, prompt string) (opencode.Outcome, error) {
+	a.Prompt, a.Events, a.Stderr = strings.NewReader(prompt), t.evidence.log, t.evidence.stderr
 	// Told from the goroutine that also tells the events.
 	a.Learned = func(f opencode.Facts) {
-		r.progress.learn(f)
-		r.tell(f.Session)
+		t.run.tell(t, f.Session, func(p *Progress) { p.learn(f) })
 	}
 	return opencode.Run(ctx, a, func(e event.Event) error {
-		r.progress.take(e)
-		r.tell(e.Session)
+		t.run.tell(t, e.Session, func(p *Progress) { p.take(e) })
 		return nil
 	})
 }
 
 // tell passes on what the run is doing.
-func (r *run) tell(session string) {
-	r.named(session)
-	if r.res.Session != nil {
-		r.progress.Session = *r.res.Session
+func (r *run) tell(t *try, session string, change func(*Progress)) {
+	t.named(session)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.progress)
+	if r.session != "" {
+		r.progress.Session = r.session
 	}
 	r.progress.Elapsed = r.plan.Now().Sub(r.started)
 	r.job.Watch(r.progress)
 }
 
 // named passes the session on as soon as it has a name.
-func (r *run) named(session string) {
-	if CheckSession(session) == nil && (r.res.Session == nil || *r.res.Session != session) {
-		r.res.Session = &session
-		r.job.Session(session)
+func (t *try) named(session string) {
+	if CheckSession(session) != nil || t.res.Session != nil && *t.res.Session == session {
+		return
 	}
+	t.res.Session = &session
+	r := t.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.session = session
+	r.job.Session(session)
 }
 
 // survivors names processes that outlived the worker.

@@ -23,6 +23,10 @@ type cage struct {
 	support sandbox.Support
 	git     []string // git directories outside the project
 	top     string   // root of the repository, or the project directory
+
+	own   string   // the copy of the repository that the run may write, in our records; empty: none
+	keep  []string // what must not be writable even where a default grant would open it
+	layer string   // directory for private build caches; empty: the caller's are used
 }
 
 // The values of Result.Sandbox.
@@ -229,15 +233,19 @@ func (c cage) options(tmp string) opencode.EnvOptions {
 }
 
 func (c cage) policy(dir, tmp string, writes bool) (sandbox.Policy, error) {
-	run := sandbox.Run{
-		Home: c.host.Home, Dir: dir, Opencode: c.dirs, Tmp: tmp, StateRoot: c.host.StateRoot,
-		Environ: c.host.Environ, AllowRead: c.request.AllowRead,
-	}
+	run := c.place(dir, tmp)
 	if !writes {
 		return run.ReadOnly()
 	}
-	run.Git, run.AllowWrite = c.git, c.request.AllowWrite
 	return run.Writing()
+}
+
+// place is what a policy is made from.
+func (c cage) place(dir, tmp string) sandbox.Run {
+	return sandbox.Run{
+		Home: c.host.Home, Dir: dir, Opencode: c.dirs, Tmp: tmp, StateRoot: c.host.StateRoot, Environ: c.host.Environ, Git: c.git,
+		AllowRead: c.request.AllowRead, AllowWrite: c.request.AllowWrite, Own: c.own, Keep: c.keep, Layer: c.layer,
+	}
 }
 
 func (h Host) getenv(name string) string {
@@ -247,4 +255,27 @@ func (h Host) getenv(name string) string {
 		}
 	}
 	return ""
+}
+
+// cage is what holds a check: the kernel's policy of a run that may write, without opencode's directories, and an environment through
+// which nothing of the worker's is loaded.
+func (s site) cage(tmp string) (env []string, wrap func(argv []string) ([]string, []string, error), err error) {
+	c := s.try.cage
+	env, err = opencode.Environ(c.host.Environ, opencode.EnvOptions{Dir: s.dir, TmpDir: tmp, Keep: c.request.KeepEnv})
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.sandbox() != sandboxOn {
+		return env, nil, nil
+	}
+	run := c.place(s.dir, tmp)
+	if s.copy != nil {
+		run.Own, run.Git = s.root, []string{filepath.Join(s.root, ".git")}
+	}
+	policy, err := run.Checking()
+	if err != nil {
+		return nil, nil, err
+	}
+	env = append(env, sandbox.AddEnv(env, true)...)
+	return env, func(argv []string) ([]string, []string, error) { return policy.Command(c.host.Own(), argv) }, nil
 }

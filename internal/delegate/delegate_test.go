@@ -27,7 +27,7 @@ func TestTheFaultThatStands(t *testing.T) {
 		{"cancelled likewise", []fault.Kind{fault.Cancelled, fault.WriteViolation}, fault.Cancelled},
 		{"one violation is enough", []fault.Kind{fault.WriteViolation, fault.WriteViolation}, fault.WriteViolation},
 	} {
-		var r run
+		var r try
 		for i, k := range c.order {
 			r.against(fault.New(k, "reason %d", i))
 		}
@@ -38,7 +38,7 @@ func TestTheFaultThatStands(t *testing.T) {
 			t.Errorf("%s: what does not stand is not noted: %q", c.name, r.res.Notes)
 		}
 	}
-	var r run
+	var r try
 	if r.against(nil); r.worst != nil {
 		t.Error("nothing counts as a fault")
 	}

@@ -78,6 +78,7 @@ func (e *evidence) text(blocks []event.Text) (head string, size int64, whole boo
 	var dst io.Writer = w
 	f := e.create(record.Text)
 	if f != nil {
+		e.note(f.Truncate(0)) // of an attempt before
 		dst = io.MultiWriter(w, &lossy{w: f, note: e.note})
 	}
 	whole = true

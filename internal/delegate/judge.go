@@ -62,16 +62,16 @@ func (l gitLink) lost(now gitLink) (what string, lost bool) {
 }
 
 // look takes the fingerprint of the tree and of the repository's code.
-func (r *run) look(ctx context.Context) (view, error) {
+func (t *try) look(ctx context.Context) (view, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	var v view
 	var err error
-	if r.plan.cage.opensRepository() {
-		v.code, err = repocode.Capture(ctx, r.plan.Request.Dir, r.plan.codeOptions())
+	if t.cage.opensRepository() {
+		v.code, err = repocode.Capture(ctx, t.place.dir, t.run.plan.codeOptions())
 	}
 	if err == nil {
-		v.planted, err = planted.Capture(ctx, r.plan.cage.dirs)
+		v.planted, err = planted.Capture(ctx, t.cage.dirs)
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -79,8 +79,8 @@ func (r *run) look(ctx context.Context) (view, error) {
 		}
 		return v, fault.New(fault.RunFailed, "the repository cannot be guarded: %w", err)
 	}
-	v.git = r.plan.cage.gitLink()
-	v.tree, v.err = tree.Take(ctx, r.plan.Request.Dir, tree.Options{})
+	v.git = t.cage.gitLink()
+	v.tree, v.err = tree.Take(ctx, t.place.dir, tree.Options{})
 	return v, nil
 }
 
@@ -90,104 +90,104 @@ func (p *Plan) codeOptions() repocode.Options {
 
 // lookAgain compares with the view from before. The repository's code comes first: no git command of ours may run what
 // the worker has configured.
-func (r *run) lookAgain(ctx context.Context, before view) error {
+func (t *try) lookAgain(ctx context.Context, before view) error {
 	// The caller's order to stop must not keep us from seeing what was done.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer cancel()
-	r.guard(ctx, before)
-	r.sweep(ctx, before)
-	r.res.Changes = tree.Changes{Reason: "the tree could not be read before the run"}
+	t.guard(ctx, before)
+	t.sweep(ctx, before)
+	t.res.Changes = tree.Changes{Reason: "the tree could not be read before the run"}
 	if before.err != nil {
-		r.note("changed files are not known: %v", before.err)
+		t.note("changed files are not known: %v", before.err)
 		return nil
 	}
-	after, err := tree.Take(ctx, r.plan.Request.Dir, tree.Options{Since: before.tree})
+	after, err := tree.Take(ctx, t.place.dir, tree.Options{Since: before.tree})
 	if err != nil {
-		r.res.Changes.Reason = "the tree could not be read after the run"
-		r.note("changed files are not known: %v", err)
+		t.res.Changes.Reason = "the tree could not be read after the run"
+		t.note("changed files are not known: %v", err)
 		return nil
 	}
-	r.res.Changes = tree.Compare(ctx, before.tree, after)
-	r.res.Changes.Reason = plain.Line(r.res.Changes.Reason, 300)
-	if !r.res.Changes.Known {
-		r.note("changed files are not known: %s", r.res.Changes.Reason)
+	t.res.Changes = tree.Compare(ctx, before.tree, after)
+	t.res.Changes.Reason = plain.Line(t.res.Changes.Reason, 300)
+	if !t.res.Changes.Known {
+		t.note("changed files are not known: %s", t.res.Changes.Reason)
 	}
 	return nil
 }
 
 // guard puts back what makes git run programs.
-func (r *run) guard(ctx context.Context, before view) {
-	if !r.plan.cage.opensRepository() {
+func (t *try) guard(ctx context.Context, before view) {
+	if !t.cage.opensRepository() {
 		return // what has changed there was somebody else's doing, and is not ours to put back
 	}
-	if what, lost := before.git.lost(r.plan.cage.gitLink()); lost {
-		r.violation("the worker cut the project off from its repository", Violation{What: what})
+	if what, lost := before.git.lost(t.cage.gitLink()); lost {
+		t.violation("the worker cut the project off from its repository", Violation{What: what})
 	}
-	if r.plan.Request.AllowGitConfig {
+	if t.run.plan.Request.AllowGitConfig {
 		return
 	}
-	violations, err := repocode.Check(ctx, before.code, r.job.Record.File(record.Kept))
-	r.evidence.note(r.job.Record.Redact(record.Kept))
+	violations, err := repocode.Check(ctx, before.code, t.dir.File(record.Kept))
+	t.evidence.note(t.dir.Redact(record.Kept))
 	var list []Violation
 	for _, v := range violations {
 		list = append(list, Violation{What: v.What, Kept: v.Kept})
 	}
-	r.violation("the worker changed code that git would run", list...)
+	t.violation("the worker changed code that git would run", list...)
 	if len(list) > 0 {
-		r.res.Hints = append(r.res.Hints, "--allow-git-config permits such a change")
+		t.res.Hints = append(t.res.Hints, "--allow-git-config permits such a change")
 	}
 	if err != nil {
-		r.against(fault.New(fault.WriteViolation, "the repository's hooks and configuration could not be checked: %w", err))
+		t.against(fault.New(fault.WriteViolation, "the repository's hooks and configuration could not be checked: %w", err))
 	}
 }
 
 // sweep takes away what the run left in opencode's own directories to be run by the user's next session, outside of any
 // cage: the kernel cannot spare it, since opencode has to write there.
-func (r *run) sweep(ctx context.Context, before view) {
-	found, err := planted.Check(ctx, before.planted, r.job.Record.File(record.Kept))
-	r.evidence.note(r.job.Record.Redact(record.Kept))
+func (t *try) sweep(ctx context.Context, before view) {
+	found, err := planted.Check(ctx, before.planted, t.dir.File(record.Kept))
+	t.evidence.note(t.dir.Redact(record.Kept))
 	var list []Violation
 	for _, v := range found {
 		if v.Download {
 			// ripgrep, a language server or a plugin, fetched by opencode itself perhaps; nobody can tell.
-			r.note("a download of this run was taken away, since the next session would run it: %s", plain.Line(v.What, 160))
-			r.res.Hints = append(r.res.Hints, "what opencode needs is best there before: install ripgrep, or use opencode itself once")
+			t.note("a download of this run was taken away, since the next session would run it: %s", plain.Line(v.What, 160))
+			t.res.Hints = append(t.res.Hints, "what opencode needs is best there before: install ripgrep, or use opencode itself once")
 			continue
 		}
 		list = append(list, Violation{What: v.What, Kept: v.Kept})
 	}
-	r.violation("the worker planted code for the next session of opencode", list...)
+	t.violation("the worker planted code for the next session of opencode", list...)
 	if err != nil {
-		r.note("opencode's own directories could not be examined: %v", err)
+		t.note("opencode's own directories could not be examined: %v", err)
 	}
 }
 
 // violation takes changes that were not granted into account: what it is, and each of them.
-func (r *run) violation(what string, list ...Violation) {
+func (t *try) violation(what string, list ...Violation) {
 	if len(list) == 0 {
 		return
 	}
-	r.res.Violations = append(r.res.Violations, list...)
+	t.res.Violations = append(t.res.Violations, list...)
 	f := fault.New(fault.WriteViolation, "%s: %s", what, plain.Line(list[0].What, 160))
 	if n := len(list); n > 1 {
 		f.Reason += fmt.Sprintf(" and %d more", n-1)
 	}
 	if list[0].Kept != "" {
-		f = f.With("it was put back; the worker's version is in " + r.job.Record.File(record.Kept))
+		f = f.With("it was put back; the worker's version is in " + t.dir.File(record.Kept))
 	}
-	r.against(f)
+	t.against(f)
 }
 
 // judge lets the tree speak: a read-only run that changed something, a writing run that changed nothing.
-func (r *run) judge() {
-	if r.res.Sandbox != sandboxOn {
-		r.note("without the sandbox only changes below %s are seen", r.plan.Request.Dir)
+func (t *try) judge() {
+	if t.res.Sandbox != sandboxOn {
+		t.note("without the sandbox only changes below %s are seen", t.place.dir)
 	}
-	changes := &r.res.Changes
-	writes := r.plan.cage.profile.Writes()
+	changes := &t.res.Changes
+	writes := t.cage.profile.Writes()
 	switch {
 	case !changes.Known:
-	case !writes && r.res.Sandbox == sandboxOn:
+	case !writes && t.res.Sandbox == sandboxOn:
 		// The kernel has closed every file to the worker, so that another hand has changed their content; modes it leaves open.
 		modes := changes.Files[:0:0]
 		for _, f := range changes.Files {
@@ -196,23 +196,23 @@ func (r *run) judge() {
 			}
 		}
 		if n := len(changes.Files) - len(modes); n > 0 {
-			r.note("%d file(s) were changed by somebody else meanwhile", n)
+			t.note("%d file(s) were changed by somebody else meanwhile", n)
 		}
 		if len(modes) > 0 {
-			r.note("the mode of %s was changed; the sandbox leaves modes open", modes[0].Path)
+			t.note("the mode of %s was changed; the sandbox leaves modes open", modes[0].Path)
 		}
 		*changes = tree.Changes{Known: true, Files: modes}
 	case !writes && len(changes.Files) > 0:
-		r.against(fault.New(fault.WriteViolation, "a read-only run changed %s", name(changes.Files)))
-	case writes && len(changes.Files) == 0 && len(r.plan.Request.AllowWrite) > 0:
-		r.note("no file of --dir has changed; what --allow-write opened was not compared")
-	case writes && len(changes.Files) == 0 && r.worst == nil && !r.plan.Request.AllowNoChanges:
-		r.against(fault.New(fault.NoChanges, "the worker reports success, and no file has changed").
+		t.against(fault.New(fault.WriteViolation, "a read-only run changed %s", name(changes.Files)))
+	case writes && len(changes.Files) == 0 && len(t.run.plan.Request.AllowWrite) > 0:
+		t.note("no file of --dir has changed; what --allow-write opened was not compared")
+	case writes && len(changes.Files) == 0 && t.worst == nil && !t.run.plan.Request.AllowNoChanges:
+		t.against(fault.New(fault.NoChanges, "the worker reports success, and no file has changed").
 			With("say in the task which file has to change; what lies outside of --dir is closed to the worker unless --allow-write opens it",
 				"--allow-no-changes accepts a run without a change"))
 	}
-	if n := r.res.Commands.Failed; n > 0 && r.worst == nil {
-		r.note("%d of the worker's %d commands failed", n, r.res.Commands.Run)
+	if n := t.res.Commands.Failed; n > 0 && t.worst == nil {
+		t.note("%d of the worker's %d commands failed", n, t.res.Commands.Run)
 	}
 }
 

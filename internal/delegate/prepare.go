@@ -12,7 +12,9 @@ import (
 	"opencode-delegate/internal/opencode"
 	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/proc"
+	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/sandbox"
+	"opencode-delegate/internal/verify"
 )
 
 // A Plan is a request that has passed every check which needs no record: what is left is to run it.
@@ -21,6 +23,7 @@ type Plan struct {
 	host    Host
 	cage    cage
 	binary  opencode.Binary
+	schema  *verify.Schema // nil: the answer may be anything
 }
 
 // Now is the plan's clock.
@@ -83,7 +86,33 @@ func plan(req Request, host Host) (p *Plan, path string, err error) {
 	if err := c.closable(); err != nil {
 		return nil, "", err
 	}
-	return &Plan{Request: req, host: host, cage: c}, path, nil
+	p = &Plan{Request: req, host: host, cage: c}
+	return p, path, p.checkChecks()
+}
+
+// checkChecks refuses what could not prove anything, before it has cost anything.
+func (p *Plan) checkChecks() (err error) {
+	c := p.Request.Checks
+	if c.ExpectSchema != "" {
+		data, err := record.Read(c.ExpectSchema, verify.SchemaLimit)
+		if err != nil {
+			return fault.New(fault.Usage, "--expect-schema: %w", err)
+		}
+		if p.schema, err = verify.ParseSchema(c.ExpectSchema, data); err != nil {
+			return err
+		}
+	}
+	for flag, globs := range map[string][]string{"--protect": c.Protect, "--allow-path": c.AllowPath, "--forbid-path": c.ForbidPath} {
+		if _, err := verify.ParseGlobs(flag, globs); err != nil {
+			return err
+		}
+	}
+	for _, cmd := range c.Verify {
+		if err := verify.CheckCommand(cmd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *Plan) checkAgent(ctx context.Context) error {
@@ -119,13 +148,15 @@ func (p *Plan) checkPrice(ctx context.Context) error {
 	if p.Request.MaxCost == 0 || p.Request.MaxTokens > 0 {
 		return nil
 	}
-	price, _, err := opencode.ModelPrice(ctx, p.query, p.binary, p.Request.Dir, p.Request.Model, p.host.CacheDir, p.Now())
-	if err != nil {
-		return err
-	}
-	if !price.Known() {
-		return fault.New(fault.Usage, "--max-cost cannot hold: opencode knows no price for %s", p.Request.Model).
-			With("cap the tokens instead: --max-tokens N")
+	for _, rung := range p.Request.rungs() {
+		price, _, err := opencode.ModelPrice(ctx, p.query, p.binary, p.Request.Dir, rung.Model, p.host.CacheDir, p.Now())
+		if err != nil {
+			return err
+		}
+		if !price.Known() {
+			return fault.New(fault.Usage, "--max-cost cannot hold: opencode knows no price for %s", rung.Model).
+				With("cap the tokens instead: --max-tokens N")
+		}
 	}
 	return nil
 }
@@ -233,7 +264,7 @@ func Dry(req Request, host Host) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	argv, _, err := p.attempt(g, "<id>").Argv()
+	argv, _, err := p.attempt(g, "<id>", "<id>", req.Dir, req.rungs()[0]).Argv()
 	if err != nil {
 		return Command{}, err
 	}

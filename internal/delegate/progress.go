@@ -100,6 +100,12 @@ func (p *Progress) takeTool(t event.Tool) {
 	}
 }
 
+// checks says that a check runs.
+func (p *Progress) checks(cmd string) {
+	p.Tool, p.Target = "check", plain.Line(cmd, targetLimit)
+	p.Said = p.Acted()
+}
+
 // Acted is the last tool and its target as one line; empty while there was none.
 func (p *Progress) Acted() string { return plain.Line(p.Tool+" "+p.Target, targetLimit) }
 

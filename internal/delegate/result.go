@@ -96,30 +96,24 @@ type Commands struct {
 
 // Verification is what our own checks said of the work.
 type Verification struct {
-	Verdict   string  `json:"verdict"` // none, pass, fail, could_not_run
-	RedBefore *bool   `json:"red_before"`
-	Checks    []Check `json:"checks"`
+	Verdict   string  `json:"verdict"`    // none, pass, fail, could_not_run
+	RedBefore *bool   `json:"red_before"` // null: the checks were not run before the work
+	Checks    []Check `json:"checks"`     // of the last round
+	Before    []Check `json:"before,omitempty"`
 	// Protected are the protected files that the worker changed, at most 100 of them.
 	Protected []string `json:"protected,omitempty"`
 }
 
-// The values of Check.Phase.
-const (
-	before  = "before"  // the preflight
-	after   = "after"   // the work as it would land
-	guarded = "guarded" // the same with the protected files as they were
-)
-
 // A Check is one execution of one command of the caller's, or one of his other expectations.
 type Check struct {
-	Phase    string  `json:"phase"`
-	Try      int     `json:"try"` // of the attempts; 0 before the work
 	Cmd      string  `json:"cmd"`
 	Verdict  string  `json:"verdict"`
 	Exit     *int    `json:"exit"`
 	Duration Seconds `json:"duration_s"`
 	Log      string  `json:"log"`
 	Reason   string  `json:"reason"`
+	Excerpt  string  `json:"excerpt,omitempty"` // of what a check that did not pass has printed, failing lines first
+	Guarded  bool    `json:"guarded,omitempty"` // with the protected files as they were before the work
 }
 
 // Isolation names the copy that the worker had instead of the caller's tree.

@@ -22,16 +22,16 @@ type Remains struct {
 // Unjudged is the result of a job that has no run to judge: it was refused or cancelled before one began, or whoever ran it died.
 // It claims nothing but the fault.
 func Unjudged(req Request, job Job, f *fault.Error, started, ended time.Time, left Remains) Result {
-	r := &run{plan: &Plan{Request: req, cage: cage{request: req, support: sandbox.Detect(os.Getenv)}}, job: job, digestSource: digest.FromNobody, worst: f, started: started}
-	r.res = r.plan.blank(job, started)
+	r := &run{plan: &Plan{Request: req, cage: cage{request: req, support: sandbox.Detect(os.Getenv)}}, job: job, started: started}
+	t := &try{run: r, n: 1, worst: f, digestSource: digest.FromNobody, res: r.plan.blank(job, started)}
 	if left.Session != "" {
-		r.res.Session = &left.Session
+		t.res.Session = &left.Session
 	}
-	r.res.Changes.Reason = "the tree was not compared"
-	r.res.Usage, r.res.Commands = left.Usage, left.Commands
-	if r.res.Text, r.res.TextBytes = left.Text, int64(len(left.Text)); left.Text != "" && req.Digest {
-		r.digest, r.digestSource = digest.Digest{Text: digest.Abridge(left.Text, left.Text, int64(len(left.Text)))}, digest.Extracted
+	t.res.Changes.Reason = "the tree was not compared"
+	t.res.Usage, t.res.Commands = left.Usage, left.Commands
+	if t.res.Text, t.res.TextBytes = left.Text, int64(len(left.Text)); left.Text != "" && req.Digest {
+		t.digest, t.digestSource = digest.Digest{Text: digest.Abridge(left.Text, left.Text, int64(len(left.Text)))}, digest.Extracted
 	}
-	r.conclude(ended)
-	return r.res
+	t.conclude(ended)
+	return t.res
 }

@@ -1,0 +1,417 @@
+package delegate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/record"
+	"opencode-delegate/internal/tree"
+	"opencode-delegate/internal/verify"
+	"opencode-delegate/internal/worktree"
+)
+
+// checks are what proves the work: what the caller asked for and what the repository asks for, where it is trusted.
+type checks struct {
+	Checks
+	schema        *verify.Schema // nil: none
+	allow, forbid verify.Globs
+}
+
+// failed is the one verdict that the worker can do something about.
+const failed = verify.Fail
+
+// protectedLimit bounds the names of changed protected files in a result.
+const protectedLimit = 100
+
+// gather reads what the repository asks for from the state before the work.
+func (r *run) gather(at place) (checks, error) {
+	c := checks{Checks: r.plan.Request.Checks, schema: r.plan.schema}
+	if !r.plan.cage.profile.Writes() {
+		return c, nil
+	}
+	err := r.join(&c, at)
+	if err == nil {
+		c.allow, err = verify.ParseGlobs("--allow-path", c.AllowPath)
+	}
+	if err == nil {
+		c.forbid, err = verify.ParseGlobs("--forbid-path", c.ForbidPath)
+	}
+	return c, err
+}
+
+// join adds what the repository asks for, where a person has trusted exactly that.
+func (r *run) join(c *checks, at place) error {
+	root := at.root
+	if at.copy == nil {
+		root = r.plan.cage.top
+	}
+	data, err := record.Read(filepath.Join(root, verify.ProjectFile), verify.ProjectLimit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		r.note("%s is not heeded: %v", verify.ProjectFile, err)
+		return nil
+	case !verify.Trusted(filepath.Join(r.plan.host.StateRoot, TrustDir), r.plan.cage.top, verify.Hash(data)):
+		r.note("%s of this repository is not trusted, and not heeded; oc-job trust shows and accepts it", verify.ProjectFile)
+		return nil
+	}
+	p, err := verify.ParseProject(data)
+	if err != nil {
+		return err
+	}
+	c.Verify = append(slices.Clip(c.Verify), p.Verify...)
+	c.Protect = append(slices.Clip(c.Protect), p.Protect...)
+	c.AllowPath = append(slices.Clip(c.AllowPath), p.AllowPath...)
+	c.ForbidPath = append(slices.Clip(c.ForbidPath), p.ForbidPath...)
+	return nil
+}
+
+// TrustDir is the name of the directory below our records that holds which project files a person has trusted.
+const TrustDir = "trust"
+
+func (r *run) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// asked reports whether there is anything to prove.
+func (c checks) asked() bool { return len(c.Verify)+len(c.ExpectFile) > 0 || c.schema != nil }
+
+// preflight runs the checks before any token is spent. Only one that cannot run at all ends the delegation there.
+func (r *run) preflight(ctx context.Context, first *try) error {
+	if len(r.checks.Verify) == 0 || r.checks.NoPreflight {
+		return nil
+	}
+	at := site{try: first, dir: first.place.dir, root: first.place.root, name: "before"}
+	if c := first.place.copy; c != nil {
+		fresh, err := c.Fresh(ctx, filepath.Join(first.place.home, "before"))
+		if err != nil {
+			return err
+		}
+		defer worktree.RemovePlace(filepath.Join(first.place.home, "before"))
+		at.dir, at.root, at.copy = fresh.Dir(r.plan.Request.Dir), fresh.Tree(), fresh
+	}
+	list, err := at.run(ctx, r.checks.Verify)
+	if err != nil {
+		return err
+	}
+	red := false
+	for _, c := range list {
+		switch verify.Verdict(c.Verdict) {
+		case verify.CouldNotRun:
+			return fault.New(fault.Usage, "the check %q cannot run here: %s", plain.Line(c.Cmd, 80), c.Reason).
+				With("it ran once before the work; --no-preflight leaves that out, for a check that the work itself has to make possible", said(c))
+		case verify.Fail:
+			red = true
+		}
+	}
+	r.red, r.before = &red, list
+	return nil
+}
+
+// said is the excerpt of a check as a hint.
+func said(c Check) string { return strings.TrimSpace("it said: " + plain.Line(c.Excerpt, 300)) }
+
+// prove checks the work of an attempt that ended well, and what the caller expects of its changes.
+func (t *try) prove(ctx context.Context) error {
+	c := t.run.checks
+	v := &t.res.Verification
+	v.Checks, v.Protected = []Check{}, nil
+	t.round++
+	if t.cage.profile.Writes() {
+		if err := t.fix(context.WithoutCancel(ctx)); err != nil {
+			t.note("%v", err)
+		}
+		t.limits()
+	}
+	if !c.asked() {
+		return nil
+	}
+	if t.worst != nil {
+		v.Verdict = string(verify.CouldNotRun)
+		v.Checks = append(v.Checks, unrun(c, "the run did not end well: "+string(t.worst.Kind))...)
+		return nil
+	}
+	t.expect()
+	if len(c.Verify) == 0 {
+		return nil
+	}
+	list, err := t.checkWork(ctx)
+	v.Checks = append(list, v.Checks...)
+	return err
+}
+
+// unrun are checks that had no occasion to run.
+func unrun(c checks, why string) (list []Check) {
+	for _, cmd := range c.Verify {
+		list = append(list, Check{Cmd: cmd, Verdict: string(verify.CouldNotRun), Reason: why})
+	}
+	return list
+}
+
+// limits holds the changes against what the caller has allowed.
+func (t *try) limits() {
+	c, changes := t.run.checks, t.res.Changes
+	if len(c.AllowPath)+len(c.ForbidPath) == 0 && c.MaxDiff == 0 {
+		return
+	}
+	if !changes.Known {
+		t.against(fault.New(fault.WriteViolation, "the changed files are not known, so that they cannot be held against --allow-path, --forbid-path and --max-diff"))
+		return
+	}
+	if bad := verify.Paths(c.allow, c.forbid, changes.Files); len(bad) > 0 {
+		var list []Violation
+		for _, path := range bad[:min(len(bad), 1000)] {
+			list = append(list, Violation{What: path})
+		}
+		t.violation("the worker changed what it was not to change", list...)
+	}
+	if c.MaxDiff == 0 {
+		return
+	}
+	if lines, ok := verify.MaxDiff(int(c.MaxDiff), changes); !ok {
+		t.against(fault.New(fault.VerifyFailed, "the difference has %d lines, and --max-diff allows %d", lines, c.MaxDiff))
+	}
+}
+
+// expect looks for what the caller expects beside the checks.
+func (t *try) expect() {
+	c, v := t.run.checks, &t.res.Verification
+	for _, path := range c.ExpectFile {
+		v.Checks = append(v.Checks, expectation("--expect-file "+path, verify.ExpectFile(t.place.dir, path)))
+	}
+	if c.schema != nil {
+		text := t.res.Text
+		if t.res.TextTruncated {
+			text = ""
+		}
+		v.Checks = append(v.Checks, expectation("--expect-schema "+t.run.plan.Request.ExpectSchema, c.schema.Expect(text)))
+	}
+}
+
+func expectation(what, wrong string) Check {
+	c := Check{Cmd: what, Verdict: string(verify.Pass)}
+	if wrong != "" {
+		c.Verdict, c.Reason = string(verify.Fail), plain.Line(wrong, 300)
+	}
+	return c
+}
+
+// checkWork runs the checks on the work as it would land.
+func (t *try) checkWork(ctx context.Context) ([]Check, error) {
+	c := t.run.checks
+	if t.place.base == nil || t.place.after == nil {
+		return unrun(c, "the work could not be kept before the check"), nil
+	}
+	at, drop, err := t.site(ctx, fmt.Sprintf("after-%d.%d", t.n, t.round))
+	if err != nil {
+		return nil, err
+	}
+	list, err := at.run(ctx, c.Verify)
+	drop()
+	if err != nil || worstOf(list) != verify.Pass || c.AllowTestChanges {
+		return list, err
+	}
+	guarded, err := t.guarded(ctx)
+	return append(list, guarded...), err
+}
+
+// site makes the place of a check: of an isolated run a fresh tree, which drop removes.
+func (t *try) site(ctx context.Context, name string) (at site, drop func(), err error) {
+	at = site{try: t, dir: t.place.dir, root: t.place.root, name: name}
+	if t.place.copy == nil {
+		return at, func() {}, nil
+	}
+	c, err := t.place.copy.With(ctx, t.place.after, filepath.Join(t.place.home, name))
+	if err != nil {
+		return at, nil, err
+	}
+	at.dir, at.root, at.copy = c.Dir(t.run.plan.Request.Dir), c.Tree(), c
+	return at, func() { _ = worktree.RemovePlace(filepath.Join(t.place.home, name)) }, nil
+}
+
+// guarded runs the checks once more with the protected files as they were, if the worker has touched any. A check that passes only
+// with what the worker made of its tests proves nothing.
+func (t *try) guarded(ctx context.Context) ([]Check, error) {
+	c, v := t.run.checks, &t.res.Verification
+	if !t.res.Changes.Known {
+		return unrun(c, "the changed files are not known, so that changed tests would not be seen"), nil
+	}
+	base, after := t.place.base, t.place.after
+	guard, err := verify.NewGuard(c.Protect, verify.Base{Paths: base.Files(), Read: func(path string) ([]byte, error) { return base.Read(path, verify.ReadLimit) }},
+		cmp.Or(t.prefix(), "."), c.Verify)
+	if err != nil {
+		return nil, err
+	}
+	reset := guard.Reset(t.fromTop(), func(path string) ([]byte, error) { return after.Read(path, verify.ReadLimit) })
+	if !reset.Needed() {
+		return nil, nil
+	}
+	v.Protected = reset.Touched[:min(len(reset.Touched), protectedLimit)]
+	at, drop, err := t.site(ctx, fmt.Sprintf("guarded-%d.%d", t.n, t.round))
+	if err != nil {
+		return nil, err
+	}
+	defer drop()
+	paths := slices.Clone(reset.Restore)
+	for _, p := range reset.Remove {
+		paths = append(paths, after.Below(p)...)
+	}
+	if err := base.Put(ctx, at.root, paths); err != nil {
+		return nil, err
+	}
+	list, err := at.run(ctx, c.Verify)
+	if t.place.copy == nil {
+		if e := after.PutBack(context.WithoutCancel(ctx), at.root, paths, base); e != nil {
+			t.note("the protected files could not be put back as the worker left them: %v; the patch has them", e)
+		}
+	}
+	for i := range list {
+		list[i].Guarded = true
+	}
+	return list, err
+}
+
+// fromTop are the changes with the names that the snapshots use.
+func (t *try) fromTop() []tree.Change {
+	at := t.prefix()
+	if at == "" {
+		return t.res.Changes.Files
+	}
+	var list []tree.Change
+	for _, c := range t.res.Changes.Files {
+		c.Path = path.Join(at, c.Path)
+		if c.From != "" {
+			c.From = path.Join(at, c.From)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// prefix is where the worker's directory lies in the snapshots.
+func (t *try) prefix() string {
+	rel, err := filepath.Rel(t.place.root, t.place.dir)
+	if err != nil || rel == "." {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
+
+func worstOf(list []Check) verify.Verdict {
+	var all []verify.Verdict
+	for _, c := range list {
+		all = append(all, verify.Verdict(c.Verdict))
+	}
+	return verify.Worst(all...)
+}
+
+// verdict turns what the checks said into the verdict of the try.
+func (t *try) verdict() {
+	v := &t.res.Verification
+	if len(v.Checks) > 0 {
+		v.Verdict = string(worstOf(v.Checks))
+	}
+	if t.last >= 0 {
+		t.run.mu.Lock()
+		t.run.attempts[t.last].Verdict = v.Verdict
+		t.run.mu.Unlock()
+	}
+	if v.Verdict == string(verify.None) || v.Verdict == string(verify.Pass) || t.worst != nil {
+		return
+	}
+	var bad []Check
+	for _, c := range v.Checks {
+		if c.Verdict == v.Verdict {
+			bad = append(bad, c)
+		}
+	}
+	c := bad[0]
+	what := "the check failed"
+	switch {
+	case v.Verdict == string(verify.CouldNotRun):
+		what = "the check could not run"
+	case c.Guarded:
+		what = "the check passes only with the worker's changes to what is protected (" + plain.Line(v.Protected[0], 80) + andMore(len(v.Protected)-1) + "), and fails without them"
+	}
+	if len(bad) > 1 && !c.Guarded {
+		what = fmt.Sprintf("%d of %d checks %s, the first", len(bad), len(v.Checks), map[bool]string{true: "failed", false: "could not run"}[v.Verdict == string(verify.Fail)])
+	}
+	f := fault.New(fault.VerifyFailed, "%s: %s (%s)", what, plain.Line(c.Cmd, 80), c.Reason)
+	if c.Log != "" {
+		f = f.With("what it printed is in " + c.Log)
+	}
+	t.against(f)
+}
+
+// A site is where a check runs.
+type site struct {
+	try       *try
+	dir, root string
+	copy      *worktree.Copy // nil: the caller's own tree
+	name      string         // of the executions
+}
+
+// run runs commands one after the other, each in a sandbox and with build caches that no worker's code has written to.
+func (s site) run(ctx context.Context, commands []string) ([]Check, error) {
+	t := s.try
+	r := t.run
+	logs, err := r.job.Record.MakeDir(record.Checks)
+	if err != nil {
+		return nil, err
+	}
+	var list []Check
+	for i, cmd := range commands {
+		name := s.name
+		if len(commands) > 1 {
+			name = fmt.Sprintf("%s-%d", s.name, i+1)
+		}
+		r.tell(t, "", func(p *Progress) { p.checks(cmd) })
+		c, err := s.execute(ctx, cmd, name, filepath.Join(logs, name+".log"))
+		list = append(list, c)
+		if err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+func (s site) execute(ctx context.Context, cmd, name, log string) (Check, error) {
+	r := s.try.run
+	req := r.plan.Request
+	tmp := filepath.Join(r.tmp, name)
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		return Check{}, err
+	}
+	defer os.RemoveAll(tmp)
+	env, wrap, err := s.cage(tmp)
+	if err != nil {
+		return Check{}, err
+	}
+	out, err := verify.Run(ctx, verify.Command{
+		Shell: cmd, Dir: s.dir, Env: env, Wrap: wrap, Marker: s.try.marker(), Grace: time.Duration(req.Grace), Timeout: time.Duration(req.VerifyTimeout),
+		Log: log, Redact: r.plan.host.Secrets, Excerpt: excerptLimit,
+	})
+	c := Check{Cmd: cmd, Verdict: string(out.Verdict), Exit: out.Exit, Duration: Seconds(out.Duration), Log: log, Reason: out.Reason}
+	if out.Verdict != verify.Pass {
+		c.Excerpt = out.Excerpt
+	}
+	if n := len(out.Survivors); n > 0 {
+		s.try.note("%d process(es) outlived the check and were ended: %s", n, plain.Line(out.Survivors[0], 120))
+	}
+	return c, err
+}
+
+// excerptLimit is how many characters of a check's output the worker and the conductor are shown.
+const excerptLimit = 4000

@@ -1,0 +1,166 @@
+package delegate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"opencode-delegate/internal/atomicfile"
+	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/record"
+	"opencode-delegate/internal/repocode"
+	"opencode-delegate/internal/worktree"
+)
+
+// patchLimit bounds changes.patch, in bytes.
+const patchLimit = 256 << 20
+
+// A place is where a try works, and what it began from.
+type place struct {
+	dir  string         // the worker's directory
+	root string         // of the snapshots: the top of the copy, or dir
+	home string         // directory of ours for what belongs to the place
+	copy *worktree.Copy // nil: the caller's own tree
+
+	base  *worktree.Snapshot // nil: nothing is kept of what was there before
+	after *worktree.Snapshot // the work as it would land; nil: not fixed yet
+}
+
+// The parts of a place that are ours.
+const (
+	afterName = "after"
+	freshName = "after.new"
+)
+
+// settle makes the place of a try. In the caller's own tree nothing is done yet.
+func (t *try) settle(ctx context.Context) (err error) {
+	req, rec := t.run.plan.Request, t.run.job.Record
+	if !req.Isolate {
+		t.place = place{dir: req.Dir, root: req.Dir, home: rec.Path()}
+		t.cage = t.run.plan.cage
+		return nil
+	}
+	copies, err := rec.MakeDir(record.Copies)
+	if err != nil {
+		return fmt.Errorf("the copies of the repository: %w", err)
+	}
+	at := filepath.Join(copies, fmt.Sprint(t.n))
+	var c *worktree.Copy
+	if first := t.run.tries[0].place.copy; first != nil {
+		c, err = first.Fresh(ctx, at)
+	} else {
+		c, err = worktree.NewCopy(ctx, worktree.CopyOptions{
+			Dir: req.Dir, Place: at, ID: t.run.job.ID, WithDirty: req.WithDirty, Environ: t.run.plan.host.Environ,
+			Link: relativeTo(req.Dir, req.Link), Copy: relativeTo(req.Dir, req.Copy),
+		})
+	}
+	if err != nil {
+		return err
+	}
+	t.place = place{dir: c.Dir(req.Dir), root: c.Tree(), home: at, copy: c, base: c.Base()}
+	t.res.Isolation = &Isolation{Path: c.Tree(), Branch: c.Branch(), Base: c.BaseCommit(), Ref: c.Ref()}
+	t.res.SessionDead = "it worked in a copy of the repository, and a session belongs to its directory"
+	t.cage, err = t.run.plan.caged(t.place)
+	return err
+}
+
+// caged is the cage of a run in a copy: what belongs to the caller's repository stays closed, wherever it lies.
+func (p *Plan) caged(at place) (cage, error) {
+	req := p.Request
+	req.Dir = at.dir
+	c, err := newCage(req, p.host)
+	if err != nil {
+		return c, err
+	}
+	_, common, _, _ := repocode.Dirs(p.Request.Dir)
+	c.own, c.keep = at.root, distinct(at.copy.Top(), common)
+	return c, nil
+}
+
+// relativeTo are paths as seen from a directory.
+func relativeTo(dir string, paths []string) []string {
+	var list []string
+	for _, p := range paths {
+		if rel, err := filepath.Rel(dir, p); err == nil {
+			p = rel
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// remember keeps what the caller's own tree holds before a run that may write there.
+func (t *try) remember(ctx context.Context) {
+	if t.place.copy != nil || !t.cage.profile.Writes() {
+		return
+	}
+	// A first try in vain leaves none, and a record belongs to one run.
+	s, err := worktree.Take(ctx, t.place.dir, t.run.job.Record.File(record.Undo), worktree.Options{Environ: t.run.plan.host.Environ})
+	if err != nil {
+		t.note("the run cannot be undone by oc-job undo: %v", err)
+		return
+	}
+	t.place.base = s
+	if holes, n := s.Left(); n > 0 && len(holes) > 0 {
+		t.note("oc-job undo does not cover %s%s: %s", holes[0].Path, andMore(n-1), holes[0].Why)
+	}
+}
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// fix keeps the work as it would land. Nothing of the worker is alive. What a check writes later does not belong to it.
+func (t *try) fix(ctx context.Context) error {
+	if t.place.base == nil {
+		return nil
+	}
+	p, environ := &t.place, t.run.plan.host.Environ
+	fresh, kept := filepath.Join(p.home, freshName), filepath.Join(p.home, afterName)
+	if err := os.RemoveAll(fresh); err != nil {
+		return err
+	}
+	var err error
+	if p.copy != nil {
+		_, err = p.copy.Result(ctx, fresh, environ)
+	} else {
+		err = p.base.End(ctx)
+		if err == nil {
+			_, err = worktree.Take(ctx, p.dir, fresh, worktree.Options{Environ: environ, Since: p.base})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the work could not be kept: %w", err)
+	}
+	// One of a round before gives way; between the two steps the next reader finds the fresh one.
+	if err := os.RemoveAll(kept); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, kept); err != nil {
+		return err
+	}
+	p.after, err = worktree.Open(kept)
+	return err
+}
+
+// writePatch writes the difference for whoever wants to read or apply it. What cannot be written is noted: the snapshots hold it too.
+func (t *try) writePatch(ctx context.Context) {
+	if t.place.base == nil || t.place.after == nil {
+		return
+	}
+	f, err := atomicfile.Create(t.run.job.Record.File(record.Patch), 0o600)
+	if err == nil {
+		if err = worktree.Patch(ctx, t.place.base, t.place.after, f, patchLimit); err != nil {
+			f.Abort()
+		} else {
+			err = f.Commit()
+		}
+	}
+	if err != nil {
+		t.note("%s could not be written: %v", record.Patch, fault.Of(err).Reason)
+	}
+}
