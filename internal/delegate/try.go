@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/digest"
@@ -61,9 +62,10 @@ func (r *run) newTry(rung Rung, prompt string) *try {
 	return t
 }
 
-// marker is in the environment of every process of the try. Those of tries beside each other must not be taken for one another.
+// marker is in the environment of every process of the try. Those of tries beside each other must not be taken for one another, and all of
+// them are found by the id of the job.
 func (t *try) marker() string {
-	if t.n == 1 {
+	if t.n == 1 && t.run.plan.Request.BestOf < 2 {
 		return t.run.job.ID
 	}
 	return fmt.Sprintf("%s.%d", t.run.job.ID, t.n)
@@ -105,7 +107,7 @@ func (t *try) work(ctx context.Context) error {
 			}
 		}
 	}
-	t.agent = permission.AgentName(t.marker())
+	t.agent = permission.AgentName(strings.ReplaceAll(t.marker(), ".", "-"))
 	g, err := t.cage.close(t.agent, t.tmp, t.cage.profile.Writes())
 	if err != nil {
 		return err

@@ -50,6 +50,22 @@ func TestMarkerIn(t *testing.T) {
 	}
 }
 
+// TestMarkersThatBelongTogether: what looks for a run finds its parts, a part finds neither the other nor a run whose id begins alike.
+func TestMarkersThatBelongTogether(t *testing.T) {
+	env := func(marker string) []byte { return []byte("A=b\x00" + MarkerEnv + "=" + marker + "\x00C=d\x00") }
+	for _, c := range []struct {
+		look, has string
+		want      bool
+	}{{"x", "x", true}, {"x", "x.2", true}, {"x.2", "x.2", true}, {"x.2", "x", false}, {"x.2", "x.21", false}, {"x.1", "x.2", false}, {"x", "xy", false}, {"x", "xy.2", false}} {
+		if got := hasEntry(env(c.has), []byte(MarkerEnv+"="+c.look)); got != c.want {
+			t.Errorf("who looks for %s finds %s: %v", c.look, c.has, got)
+		}
+	}
+	if got := markerIn(env("x.2")); got != "x" {
+		t.Errorf("the run of x.2 is %q", got)
+	}
+}
+
 func TestStopped(t *testing.T) {
 	tr := script(t, `echo >>READY; sleep 100.TOKEN; :`).awaitReady(1)
 	e, ok := look(tr.PID())

@@ -44,8 +44,10 @@ type Command struct {
 	Env  []string // the whole environment, "NAME=value"; the marker is added
 	// Stdin is fed to the child through a pipe; nil means the null device. It is never the caller's own stdin. A Read
 	// that blocks for ever keeps its goroutine, but delays nothing else.
-	Stdin  io.Reader
-	Marker string        // unique to the run: its job id. 1 to 200 bytes, no control characters
+	Stdin io.Reader
+	// Marker is unique to the run: its job id. 1 to 200 bytes, no control characters. Runs beside each other that belong together
+	// have a part of their own behind a dot, "ID.2": who looks for the marker ID finds all of them.
+	Marker string
 	Grace  time.Duration // from TERM to KILL; 0 means KILL follows at once
 }
 

@@ -46,11 +46,12 @@ func Carriers() []Carrier {
 	return found
 }
 
-// markerIn is the value of the first marker in an environment of NUL-terminated entries.
+// markerIn is the value of the first marker in an environment of NUL-terminated entries, without the part behind a dot.
 func markerIn(env []byte) string {
 	for entry := range bytes.SplitSeq(env, []byte{0}) {
 		if value, ok := bytes.CutPrefix(entry, []byte(MarkerEnv+"=")); ok {
-			return string(value)
+			whole, _, _ := bytes.Cut(value, []byte{'.'})
+			return string(whole)
 		}
 	}
 	return ""

@@ -63,8 +63,11 @@ func (id identity) signal(sig syscall.Signal) error {
 // marked returns a test for one marker. The kernel shows the environment of the user's own processes only, and not
 // that of system binaries under System Integrity Protection.
 func marked(marker string) func(entry) bool {
-	want := []byte(MarkerEnv + "=" + marker)
-	return func(e entry) bool { return bytes.Contains(environ(e.pid), append(append([]byte{0}, want...), 0)) }
+	want := []byte("\x00" + MarkerEnv + "=" + marker)
+	return func(e entry) bool {
+		env := environ(e.pid)
+		return bytes.Contains(env, append(want[:len(want):len(want)], 0)) || bytes.Contains(env, append(want[:len(want):len(want)], '.'))
+	}
 }
 
 // markers returns a function that reads the marker of a process; empty where it has none.

@@ -171,7 +171,7 @@ func markers() func(entry) string {
 	}
 }
 
-// hasEntry finds a whole NUL-terminated entry.
+// hasEntry finds a whole NUL-terminated entry, or one that goes on with a dot: see [Command.Marker].
 func hasEntry(env, want []byte) bool {
 	for at := 0; ; {
 		i := bytes.Index(env[at:], want)
@@ -179,7 +179,7 @@ func hasEntry(env, want []byte) bool {
 			return false
 		}
 		first, end := at+i, at+i+len(want)
-		if (first == 0 || env[first-1] == 0) && (end == len(env) || env[end] == 0) {
+		if (first == 0 || env[first-1] == 0) && (end == len(env) || env[end] == 0 || env[end] == '.') {
 			return true
 		}
 		at = first + 1
