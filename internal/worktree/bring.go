@@ -93,18 +93,25 @@ func (c *Copy) bring(ctx context.Context, u *userGit, p *past, after *Snapshot, 
 		done.Squashed = p.Lost
 	case p.Rewritten:
 		done.Squashed = "the commits in the copy do not descend from the base"
-	case p.All > 0:
+	default:
+		tip = p.Head
+	}
+	paths, err := c.differing(ctx, p, tip, after)
+	if err != nil {
+		return "", done, err
+	}
+	if tip != c.record.Base {
 		g, err := newGit(nil, u.top, u.gitDir, c.record.Common)
 		if err != nil {
 			return "", done, err
 		}
 		defer g.close()
-		if err := carry(ctx, p.env, p.Head+"\n^"+p.base+"\n", g.scratch, g.env); err != nil {
+		if err := carry(ctx, p.env, tip+"\n^"+p.base+"\n", g.scratch, g.env); err != nil {
 			return "", done, err
 		}
-		tip, done.Commits = p.Head, p.All
+		done.Commits = p.All
 	}
-	rest, err := c.rest(ctx, u, tip, after, message)
+	rest, err := c.rest(ctx, u, tip, paths, after, message)
 	if err != nil {
 		return "", done, err
 	}
@@ -116,8 +123,11 @@ func (c *Copy) bring(ctx context.Context, u *userGit, p *past, after *Snapshot, 
 	return tip, done, nil
 }
 
-// rest makes a commit on top of parent whose files are those of after, or none when parent has them.
-func (c *Copy) rest(ctx context.Context, u *userGit, parent string, after *Snapshot, message string) (string, error) {
+// rest makes a commit on top of parent whose files are those of after, or none when parent has them. paths are all that may differ.
+func (c *Copy) rest(ctx context.Context, u *userGit, parent string, paths []string, after *Snapshot, message string) (string, error) {
+	if len(paths) == 0 {
+		return "", nil
+	}
 	scratch, err := os.MkdirTemp("", "oc-delegate-git-*")
 	if err != nil {
 		return "", fault.New(fault.Usage, "no temporary directory: %w", err).With("set TMPDIR to a directory that you can write")
@@ -131,10 +141,6 @@ func (c *Copy) rest(ctx context.Context, u *userGit, parent string, after *Snaps
 	plumb := func(in io.Reader, args ...string) (string, error) {
 		out, err := g.run(ctx, in, append(quiet[:len(quiet):len(quiet)], args...)...)
 		return strings.TrimSpace(out), err
-	}
-	paths, err := c.differing(ctx, g, parent, after)
-	if err != nil || len(paths) == 0 {
-		return "", err
 	}
 	// What attributes say of a file counts when git takes it.
 	put := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return after.list.leaf(p) == nil })
@@ -152,27 +158,53 @@ func (c *Copy) rest(ctx context.Context, u *userGit, parent string, after *Snaps
 	if err := g.stage(ctx, paths, quiet...); err != nil {
 		return "", err
 	}
-	tree, err := plumb(nil, "write-tree")
+	files, err = plumb(nil, "write-tree")
 	if err != nil {
 		return "", err
 	}
-	if was, err := plumb(nil, "rev-parse", "--verify", parent+"^{tree}"); err != nil || was == tree {
+	if was, err := plumb(nil, "rev-parse", "--verify", parent+"^{tree}"); err != nil || was == files {
 		return "", err
 	}
-	return plumb(strings.NewReader(cmp.Or(message, "what was not committed in "+c.Branch())), "commit-tree", tree, "-p", parent, "-F", "-")
+	// Who merges a second time gets the same commit.
+	made, err := u.one(ctx, "log", "--format=%T %P %H", "--max-count=10000", parent+"..HEAD")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(made) {
+		if commit, ok := strings.CutPrefix(strings.TrimSpace(line), files+" "+parent+" "); ok {
+			return commit, nil
+		}
+	}
+	return plumb(strings.NewReader(cmp.Or(message, "what was not committed in "+c.Branch())), "commit-tree", files, "-p", parent, "-F", "-")
 }
 
-// differing are the paths in which after may be another than the files of a commit: what the worker changed, and what the commit changed.
-func (c *Copy) differing(ctx context.Context, g *userGit, commit string, after *Snapshot) ([]string, error) {
+// differing are the paths in which after may be another than the files of a commit: what the worker changed, and what the commit changed. None may lie in a submodule.
+func (c *Copy) differing(ctx context.Context, p *past, commit string, after *Snapshot) ([]string, error) {
 	var all []string
 	for _, ch := range changes(c.base, after) {
 		all = append(all, ch.path)
 	}
-	lines, err := g.paths(ctx, "diff-tree", "-r", "-z", "--no-renames", "--raw", c.record.Base, commit)
-	for i := 0; i+1 < len(lines); i += 2 {
-		if !strings.Contains(lines[i], "160000") { // a submodule is no file of a snapshot
-			all = append(all, lines[i+1])
-		}
+	info := ""
+	err := runGit(ctx, p.dir, p.env, nil, func(out io.Reader) error {
+		return each(out, 0, func(part string) error {
+			switch {
+			case info == "":
+				info = part
+			case strings.Contains(info, "160000"):
+				return inModule(part, "merge")
+			default:
+				all, info = append(all, part), ""
+			}
+			return nil
+		})
+	}, "diff-tree", "-r", "-z", "--no-renames", "--raw", c.record.Base, commit)
+	var links []string
+	if err == nil {
+		err = runGit(ctx, p.dir, p.env, nil, func(out io.Reader) (err error) { links, err = gitlinks(out); return err },
+			"ls-tree", "-r", "-z", "--full-tree", c.record.Base)
+	}
+	if err == nil {
+		err = outside(all, links, "merge")
 	}
 	slices.Sort(all)
 	return slices.Compact(all), err

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/fault"
@@ -33,16 +34,19 @@ type CopyOptions struct {
 }
 
 // A Copy is a work tree of its own outside the repository, with a git directory of its own that borrows the objects of the user's. The worker may do in
-// [Copy.Tree] what it likes. Beside it, out of its reach, lie the state at the start and whatever else is ours: no git of ours reads the git directory of the copy.
+// [Copy.Tree] what it likes. Beside it, out of its reach, lie the state at the start and whatever else is ours: no git of ours reads the git directory
+// of the copy.
 //
 // Files are those of the user's checkout, byte by byte; one that was changed there is as git would check it out, without
-// filters of its own. What a sparse checkout leaves out is left out. Submodules are empty directories.
+// filters of its own. What a sparse checkout leaves out is left out. Submodules that are checked out come along, each with a git directory of
+// its own; what the worker does to their files is part of the result like everything else, also where the worker commits it in the submodule.
 //
 // Several copies of one base share its ref: [Copy.Fresh] and [Copy.With] make them.
 type Copy struct {
 	place  string
 	record copyRecord
 	base   *Snapshot
+	made   []part // refs that go again when the copy fails
 }
 
 // Paths in a record are as tree.Quote gives them.
@@ -57,6 +61,16 @@ type copyRecord struct {
 	Dirt    bool     `json:"dirt,omitempty"` // the base is not the commit
 	Link    []string `json:"link,omitempty"` // relative to top, with slashes
 	Copied  []string `json:"copied,omitempty"`
+
+	Modules []moduleRecord `json:"modules,omitempty"`
+}
+
+// A moduleRecord is a submodule that is in the copy.
+type moduleRecord struct {
+	Path   string `json:"path"` // relative to top, with slashes
+	GitDir string `json:"git_dir"`
+	Common string `json:"common_dir"`
+	Commit string `json:"commit"`
 }
 
 // The parts of a place.
@@ -125,11 +139,11 @@ func NewCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 		return nil, err
 	}
 	c := &Copy{record: copyRecord{Version: 1, Top: top, GitDir: gitDir, Common: common, ID: o.ID, Dirty: o.WithDirty}}
-	return c.made(ctx, o.Place, func() error { return c.fill(ctx, o) })
+	return c.in(ctx, o.Place, func() error { return c.fill(ctx, o) })
 }
 
-// made makes the place of a copy and has it filled, or leaves none.
-func (c *Copy) made(ctx context.Context, place string, fill func() error) (*Copy, error) {
+// in makes the place of a copy and has it filled, or leaves none.
+func (c *Copy) in(ctx context.Context, place string, fill func() error) (*Copy, error) {
 	_, place, err := places(c.record.Top, place)
 	if err != nil {
 		return nil, err
@@ -178,32 +192,33 @@ func (c *Copy) fill(ctx context.Context, o CopyOptions) (err error) {
 	if c.record.Base, err = g.head(ctx); err != nil {
 		return err
 	}
-	made, err := g.keep(ctx, c.Ref(), c.record.Base)
-	if err != nil {
-		return err
-	}
 	defer func() {
-		if err != nil && made {
-			_, rerr := release(ctx, c.record.GitDir, c.Ref(), c.record.Base)
-			err = errors.Join(err, rerr)
+		for _, p := range c.made {
+			if err != nil {
+				_, rerr := release(ctx, p.gitDir, c.Ref(), p.commit)
+				err = errors.Join(err, rerr)
+			}
 		}
 	}()
+	if err := c.keep(ctx, g, c.record.Base); err != nil {
+		return err
+	}
 	if err := g.complete(ctx, c.record.Base); err != nil {
 		return err
 	}
 	if err := c.depend(ctx, g, o); err != nil {
 		return err
 	}
-	if err := c.template(ctx, g); err != nil {
+	if err := c.plant(ctx, g, c.top()); err != nil {
 		return err
 	}
-	if err := c.files(ctx, g, o.Dir); err != nil {
+	if err := c.start(ctx, o.Dir); err != nil {
 		return err
 	}
 	if c.base, err = take(ctx, c.Tree(), filepath.Join(c.place, baseName), Options{}.withDefaults(), covered{}); err != nil {
 		return err
 	}
-	if err := c.repository(ctx); err != nil {
+	if err := c.repositories(ctx); err != nil {
 		return err
 	}
 	return c.dependencies(ctx, true)
@@ -213,6 +228,10 @@ func (c *Copy) write() error {
 	r := c.record
 	r.Top, r.GitDir, r.Common = tree.Quote(r.Top), tree.Quote(r.GitDir), tree.Quote(r.Common)
 	r.Link, r.Copied = mapped(r.Link, tree.Quote), mapped(r.Copied, tree.Quote)
+	r.Modules = slices.Clone(r.Modules)
+	for i, m := range r.Modules {
+		r.Modules[i] = moduleRecord{tree.Quote(m.Path), tree.Quote(m.GitDir), tree.Quote(m.Common), m.Commit}
+	}
 	text, err := json.Marshal(r)
 	if err == nil {
 		err = atomicfile.Write(filepath.Join(c.place, copyName), text, 0o600)
@@ -257,11 +276,21 @@ func (r *copyRecord) unquote() (err error) {
 	}
 	r.Top, r.GitDir, r.Common = unquoted(r.Top), unquoted(r.GitDir), unquoted(r.Common)
 	r.Link, r.Copied = mapped(r.Link, unquoted), mapped(r.Copied, unquoted)
-	ok := r.Version == 1 && copyID().MatchString(r.ID) && commitID().MatchString(r.Base)
-	for _, dir := range []string{r.Top, r.GitDir, r.Common} {
+	dirs, names := []string{r.Top, r.GitDir, r.Common}, slices.Concat(r.Link, r.Copied)
+	commits := []string{r.Base}
+	for i, m := range r.Modules {
+		m.Path, m.GitDir, m.Common = unquoted(m.Path), unquoted(m.GitDir), unquoted(m.Common)
+		dirs, names, commits = append(dirs, m.GitDir, m.Common), append(names, m.Path), append(commits, m.Commit)
+		r.Modules[i] = m
+	}
+	ok := r.Version == 1 && copyID().MatchString(r.ID)
+	for _, commit := range commits {
+		ok = ok && commitID().MatchString(commit)
+	}
+	for _, dir := range dirs {
 		ok = ok && filepath.IsAbs(dir)
 	}
-	for _, p := range append(r.Link[:len(r.Link):len(r.Link)], r.Copied...) {
+	for _, p := range names {
 		ok = ok && p != "." && filepath.IsLocal(filepath.FromSlash(p))
 	}
 	if err == nil && !ok {

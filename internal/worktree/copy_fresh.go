@@ -20,15 +20,11 @@ func (c *Copy) With(ctx context.Context, after *Snapshot, place string) (*Copy, 
 
 func (c *Copy) another(ctx context.Context, with *Snapshot, place string) (*Copy, error) {
 	n := &Copy{record: c.record}
-	return n.made(ctx, place, func() error {
-		g, err := newGit(nil, c.record.Top, c.record.GitDir, c.record.Common)
-		if err != nil {
+	return n.in(ctx, place, func() error {
+		if err := c.keepAll(ctx); err != nil {
 			return err
 		}
-		defer g.close()
-		if _, err := g.keep(ctx, c.Ref(), c.record.Base); err != nil {
-			return err
-		}
+		var err error
 		if n.base, err = c.base.again(n.Tree(), filepath.Join(n.place, baseName)); err != nil {
 			return err
 		}
@@ -38,11 +34,27 @@ func (c *Copy) another(ctx context.Context, with *Snapshot, place string) (*Copy
 		if err := with.pour(ctx, n.Tree()); err != nil {
 			return err
 		}
-		if err := n.repository(ctx); err != nil {
+		if err := n.repositories(ctx); err != nil {
 			return err
 		}
 		return n.dependencies(ctx, with == c.base)
 	})
+}
+
+// keepAll makes the refs again that somebody has removed.
+func (c *Copy) keepAll(ctx context.Context) error {
+	for _, p := range c.parts() {
+		g, err := newGit(nil, filepath.Join(c.record.Top, filepath.FromSlash(p.path)), p.gitDir, p.common)
+		if err != nil {
+			return err
+		}
+		_, err = g.keep(ctx, c.Ref(), p.commit)
+		g.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // again keeps the same state a second time, as one of another directory.

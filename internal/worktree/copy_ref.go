@@ -43,11 +43,19 @@ func (g *git) refIs(ctx context.Context, ref string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// Release removes the ref of the base, and reports whether it was there. From then on a collection in the user's repository may take the base away, and with it
+// Release removes the ref of the base, and those in submodules, and reports whether any was there. From then on a collection in the user's repository may take the base away, and with it
 // what the copies need to show a difference or to commit; their files, the patch and what Merge brought are safe. One of another
 // commit is not ours and stays: an error says so. A repository that is gone has none.
 func (c *Copy) Release(ctx context.Context) (bool, error) {
-	return release(ctx, c.record.GitDir, c.Ref(), c.record.Base)
+	was := false
+	for _, p := range c.parts() {
+		one, err := release(ctx, p.gitDir, c.Ref(), p.commit)
+		if err != nil {
+			return was, err
+		}
+		was = was || one
+	}
+	return was, nil
 }
 
 // ReleaseID is Release where no copy was completed: dir lies in the user's work tree.

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 )
 
@@ -26,13 +27,26 @@ func (l *landing) enter(ctx context.Context, at string, _ bool) error {
 	if at != "" {
 		return nil
 	}
-	own := filepath.Join(l.copy.place, ownGitName)
-	g, err := newGitWithIndex(l.environ, l.copy.Tree(), own, l.copy.record.Common, filepath.Join(own, "index"))
+	root, err := os.OpenRoot(l.copy.Tree())
 	if err != nil {
 		return err
 	}
-	defer g.close()
-	return l.list(ctx, g, "", ".")
+	defer root.Close()
+	for _, p := range l.copy.parts() {
+		if p.path != "" && !isDirIn(root, p.path) {
+			continue
+		}
+		g, err := newGitWithIndex(l.environ, filepath.Join(l.copy.Tree(), filepath.FromSlash(p.path)), p.own, p.common, filepath.Join(p.own, "index"))
+		if err != nil {
+			return err
+		}
+		err = l.list(ctx, g, p.path, ".")
+		g.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *landing) hole(p string, _ bool, _, _ int64) string {

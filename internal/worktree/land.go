@@ -43,6 +43,17 @@ func Land(ctx context.Context, base, after *Snapshot, dir, save string, o LandOp
 	for _, c := range changes(base, after) {
 		paths = append(paths, c.path)
 	}
+	index, err := u.run(ctx, nil, "ls-files", "-s", "-z")
+	var links []string
+	if err == nil {
+		links, err = gitlinks(strings.NewReader(index))
+	}
+	if err == nil {
+		err = outside(paths, links, "commit")
+	}
+	if err != nil {
+		return Landed{}, err
+	}
 	_, serr := Open(save)
 	if again := serr == nil; o.Message != "" && !again { // the dirt of a landing that was cut off is its own
 		if err := u.asInHead(ctx, paths); err != nil {

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/tree"
 )
 
 // A Landing says what Apply did.
@@ -114,6 +115,8 @@ func (m *merger) decide(c change) error {
 		}
 	}
 	switch {
+	case c.is != nil && m.under(c.path) != "":
+		m.clash(c, false, "here %s is no directory", tree.Quote(m.under(c.path)))
 	case isDir(here) && c.is != nil && !m.emptied(c):
 		m.clash(c, false, "here it is a directory with other files in it")
 	case samePatch(leafOf(here), c.is):
@@ -137,6 +140,17 @@ func leafOf(e *entry) *entry {
 		return nil
 	}
 	return e
+}
+
+// under is the first of the paths above one that is a file or a link here and stays.
+func (m *merger) under(p string) string {
+	for up := path.Dir(p); up != "."; up = path.Dir(up) {
+		goes := func(s landStep) bool { return s.path == up && s.is == nil }
+		if e := m.ours.list.find(up); e != nil && !isDir(e) && !slices.ContainsFunc(m.steps, goes) {
+			return up
+		}
+	}
+	return ""
 }
 
 // emptied reports whether a directory holds only files that go with the change that puts a file or link in its place.

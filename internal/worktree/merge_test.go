@@ -75,6 +75,8 @@ func TestApplyMergesWhatBothSidesChanged(t *testing.T) {
 	}
 	w.write("bin", "\x00base")
 	w.write("dir/x", "x")
+	w.write("was dir/x", "x")
+	w.write("becomes dir", "x")
 	w.write("goes/deep/x", "x")
 	w.commit()
 	base := w.take()
@@ -87,6 +89,9 @@ func TestApplyMergesWhatBothSidesChanged(t *testing.T) {
 	w.must(os.Symlink("x", w.path("link there")))
 	w.write("bin", "\x00theirs")
 	w.write("both made", "theirs")
+	w.write("was dir/new", "theirs")
+	w.must(os.Remove(w.path("becomes dir")))
+	w.write("becomes dir/x", "theirs")
 	w.write("lands", "theirs")
 	w.must(os.RemoveAll(w.path("goes")))
 	w.must(os.RemoveAll(w.path("dir")))
@@ -103,6 +108,8 @@ func TestApplyMergesWhatBothSidesChanged(t *testing.T) {
 	w.write("bin", "\x00mine")
 	w.write("both made", "mine")
 	w.write("dir/mine", "mine")
+	w.must(os.RemoveAll(w.path("was dir")))
+	w.write("was dir", "mine")
 	w.commit()
 	index := w.read(".git/index")
 	done := w.apply(base, after)
@@ -113,7 +120,7 @@ func TestApplyMergesWhatBothSidesChanged(t *testing.T) {
 	want := []string{
 		"bin: binary, and changed on both sides false", "both made: made on both sides, with different contents false", "clashes: changed on both sides in the same place true",
 		"dir: here it is a directory with other files in it false", "gone here: deleted here, changed there false", "gone there: changed here, deleted there false",
-		"link there: a file here, a link there or the reverse false",
+		"link there: a file here, a link there or the reverse false", "was dir/new: here was dir is no directory false",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("conflicts:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -127,7 +134,7 @@ func TestApplyMergesWhatBothSidesChanged(t *testing.T) {
 	if fi, err := os.Stat(w.path("mode")); err != nil || fi.Mode().Perm() != 0o755 || w.read("mode") != numbered(map[int]string{1: "mine"}) {
 		t.Errorf("mode: %v %v", fi, err)
 	}
-	for _, name := range []string{"bin", "both made", "gone there", "link there", "dir/mine"} {
+	for _, name := range []string{"bin", "both made", "gone there", "link there", "dir/mine", "was dir"} {
 		if text := w.read(name); strings.TrimLeft(text, "\x00") != "mine" {
 			t.Errorf("%s: %q", name, text)
 		}
@@ -135,7 +142,7 @@ func TestApplyMergesWhatBothSidesChanged(t *testing.T) {
 	if _, err := os.Lstat(w.path("goes")); err == nil {
 		t.Error("a directory that the landing has emptied stays")
 	}
-	if w.read("lands") != "theirs" || w.read(".git/index") != index {
+	if w.read("lands") != "theirs" || w.read("becomes dir/x") != "theirs" || w.read(".git/index") != index {
 		t.Error("the rest did not land, or the index was touched")
 	}
 }

@@ -55,10 +55,7 @@ func pourFile(ctx context.Context, root *os.Root, kept io.ReaderAt, e *entry) er
 		return err
 	}
 	_, err = io.Copy(f, untilDone(ctx, readContent(kept, *e)))
-	if err == nil && e.mode.Perm() != 0o600 {
-		err = f.Chmod(e.mode.Perm())
-	}
-	return cmp.Or(err, f.Close())
+	return cmp.Or(err, f.Chmod(e.mode.Perm()), f.Close())
 }
 
 // inParallel calls f for 0 to n-1, by as many workers as there are processors, until one call fails.

@@ -9,14 +9,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
+	"sync"
 )
 
 // A transfer copies files from one tree to another, going through no link in either.
 type transfer struct {
 	ctx      context.Context
 	from, to *os.Root
-	done     map[string]bool
+	dirs     sync.Map // directories that are there in both, by path
 }
 
 func newTransfer(ctx context.Context, from, to string) (*transfer, error) {
@@ -29,7 +29,7 @@ func newTransfer(ctx context.Context, from, to string) (*transfer, error) {
 		f.Close()
 		return nil, err
 	}
-	return &transfer{ctx, f, t, map[string]bool{}}, nil
+	return &transfer{ctx: ctx, from: f, to: t}, nil
 }
 
 func (t *transfer) close() {
@@ -44,35 +44,48 @@ func (t *transfer) mkdir(name string) error {
 	return t.to.MkdirAll(name, 0o755)
 }
 
-// copy copies a file or a link, once. One that is gone, or that lies behind a link, is none.
-func (t *transfer) copy(name string) error {
-	if t.done[name] {
-		return nil
+// copies are several of copy, at the same time.
+func (t *transfer) copies(names []string) error {
+	return inParallel(t.ctx, len(names), func(i int) error { return t.copy(names[i]) })
+}
+
+// shared makes a directory in the target that is one in the source, and reports whether it is.
+func (t *transfer) shared(dir string) (bool, error) {
+	if dir == "." {
+		return true, nil
 	}
-	t.done[name] = true
+	if _, known := t.dirs.Load(dir); known {
+		return true, nil
+	}
+	if ok, err := t.shared(path.Dir(dir)); !ok || err != nil {
+		return ok, err
+	}
+	if fi, err := t.from.Lstat(dir); err != nil || !fi.IsDir() {
+		return false, nil
+	}
+	if err := t.to.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return false, err
+	}
+	t.dirs.Store(dir, true)
+	return true, nil
+}
+
+// copy copies a file or a link. One that is gone, or that lies behind a link, is none.
+func (t *transfer) copy(name string) error {
 	if err := t.ctx.Err(); err != nil {
 		return context.Cause(t.ctx)
 	}
-	if dir := path.Dir(name); dir != "." {
-		at := ""
-		for part := range strings.SplitSeq(dir, "/") {
-			at = path.Join(at, part)
-			if fi, err := t.from.Lstat(at); err != nil || !fi.IsDir() {
-				return nil
-			}
-		}
-		if err := t.mkdir(dir); err != nil {
-			return err
-		}
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return fs.ErrInvalid
+	}
+	if ok, err := t.shared(path.Dir(name)); !ok || err != nil {
+		return err
 	}
 	fi, err := t.from.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && fi.IsDir() {
 		return nil
 	}
 	if err != nil {
-		return err
-	}
-	if err := t.to.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	switch fi.Mode().Type() {
@@ -102,8 +115,23 @@ func (t *transfer) file(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, untilDone(t.ctx, in))
+	err = t.bytes(out, in)
 	return cmp.Or(err, out.Chmod(fi.Mode().Perm()), out.Close())
+}
+
+// bytes copies a content in pieces, for which the kernel may share the blocks of both files (copy_file_range does on btrfs, XFS and others) until
+// one of the two is written to.
+func (t *transfer) bytes(out, in *os.File) error {
+	for {
+		if t.ctx.Err() != nil {
+			return context.Cause(t.ctx)
+		}
+		if n, err := io.CopyN(out, in, 256<<20); err == io.EOF || err == nil && n == 0 {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 }
 
 // all copies a file or a directory with everything in it, but for each .git: it would lead the worker to the user's repositories. Links stay what they are.
