@@ -13,13 +13,24 @@ import (
 )
 
 type applyVerb struct {
-	ID    call.Once `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
-	Force bool      `help:"Although its verdict is neither pass nor none."`
+	ID      call.Once `arg:"" optional:"" help:"The job (default: your newest of this repository)."`
+	Index   bool      `help:"Stage what lands, too."`
+	Commit  bool      `help:"Make a commit of exactly what lands."`
+	Message call.Once `short:"m" placeholder:"MESSAGE" help:"Of that commit."`
+	Force   bool      `help:"Although its verdict is neither pass nor none."`
 }
 
 func (v *applyVerb) run(a *cli.App) int {
+	switch {
+	case v.Message.Set && !v.Commit:
+		return refuse(a, fault.New(fault.Usage, "--message is that of a commit; add --commit, or leave it out"))
+	case v.Message.Set && v.Message.Text == "":
+		return refuse(a, fault.New(fault.Usage, "flag --message: empty; give a message, or leave the flag out"))
+	}
 	return withWork(a, v.ID, func(ctx context.Context, store *job.Store, id string) error {
-		l, again, err := store.Apply(ctx, id, landingCall(a, v.Force))
+		c := landingCall(a, v.Force)
+		c.Index, c.Commit, c.Message = v.Index, v.Commit, v.Message.Text
+		l, again, err := store.Apply(ctx, id, c)
 		if err != nil {
 			return err
 		}
@@ -55,7 +66,7 @@ const listedFiles = 200
 // tellLanded lists what a landing has changed, a word and a path a line. Conflicts are the fault that comes back.
 func tellLanded(a *cli.App, id string, l job.Landed, again bool) error {
 	if again {
-		a.Say("the work of job %s was %s on %s in %s; nothing was done", id, l.What, l.At.UTC().Format("2006-01-02 15:04 MST"), l.Dir)
+		tellAgain(a, id, l)
 		return nil
 	}
 	clashes := map[string]bool{}
@@ -82,13 +93,21 @@ func tellLanded(a *cli.App, id string, l job.Landed, again bool) error {
 	}
 	n := len(l.Conflicts)
 	if n == 0 {
-		if l.Changed == 0 {
+		switch {
+		case l.Commit != "":
+			a.Say("committed as %.12s in %s", l.Commit, l.Dir)
+		case l.Changed == 0:
 			a.Say("nothing in %s had to be changed", l.Dir)
 		}
 		return nil
 	}
 	return fault.New(fault.Conflict, "%d %s in %s changed there too", n, plural(n, "file", "files"), l.Dir).
 		With("files with markers hold both versions; those that were left are as they were, and oc-job diff "+id+" shows what was to come", "oc-job undo "+id+" takes all of it back")
+}
+
+// tellAgain says what was done with the work before.
+func tellAgain(a *cli.App, id string, l job.Landed) {
+	a.Say("the work of job %s was %s on %s in %s; nothing was done", id, l.What, l.At.UTC().Format("2006-01-02 15:04 MST"), l.Dir)
 }
 
 // listFiles lists the first of the files that were changed, but for some.

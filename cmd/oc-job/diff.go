@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/job"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/tree"
 	"opencode-delegate/internal/worktree"
@@ -34,6 +36,7 @@ func (v *diffVerb) run(a *cli.App) int {
 		return refuse(a, err)
 	}
 	defer patch.Close()
+	tellCommits(ctx, a, store, j.ID)
 	if fi, err := patch.Stat(); err == nil && fi.Size() == 0 {
 		a.Say("job %s has changed nothing", j.ID)
 		return 0
@@ -55,6 +58,30 @@ func (v *diffVerb) run(a *cli.App) int {
 		return refuse(a, fault.New(fault.RunFailed, "stdout: %w", err))
 	}
 	return 0
+}
+
+// toldCommits is how many commits are listed.
+const toldCommits = 20
+
+// tellCommits says what the worker committed. It is no part of the patch, which holds all that was changed.
+func tellCommits(ctx context.Context, a *cli.App, store *job.Store, id string) {
+	h, err := store.Commits(ctx, id)
+	if err != nil {
+		a.Say("note: the worker's commits cannot be read: %s", fault.Of(err).Reason)
+		return
+	}
+	for _, c := range h.Commits[:min(len(h.Commits), toldCommits)] {
+		a.Say("commit %.12s %s", c.ID, plain.Line(c.Subject, 100))
+	}
+	if n := h.All - toldCommits; n > 0 {
+		a.Say("and %d more commits", n)
+	}
+	switch {
+	case h.Lost != "":
+		a.Say("note: the worker's commits cannot be had: %s", h.Lost)
+	case h.Rewritten:
+		a.Say("note: the worker's commits do not descend from the base")
+	}
 }
 
 // shownPatch is how much of a patch a terminal gets, in bytes.

@@ -47,6 +47,7 @@ type grammar struct {
 	Recover  recoverVerb  `cmd:"" help:"Resume a job that died, timed out or was interrupted."`
 	Diff     diffVerb     `cmd:"" help:"Print what a job has changed, as a patch."`
 	Apply    applyVerb    `cmd:"" help:"Bring the work of an isolated job into your files."`
+	Merge    mergeVerb    `cmd:"" help:"Merge the branch of an isolated job into yours."`
 	Discard  discardVerb  `cmd:"" help:"Give up the work of an isolated job."`
 	Undo     undoVerb     `cmd:"" help:"Take the work of a job out of your files again."`
 	Gc       gcVerb       `cmd:"" help:"Remove the records of old jobs."`

@@ -4,16 +4,21 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"os"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
+	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/sandbox"
+	"opencode-delegate/internal/worktree"
 )
 
 type undoVerb struct {
-	ID    call.Once `arg:"" optional:"" help:"The job."`
-	Force bool      `help:"Also what has changed since; what is there is kept first."`
+	ID      call.Once `arg:"" optional:"" help:"The job."`
+	History bool      `help:"Put HEAD, refs, index and stash back too."`
+	Force   bool      `help:"Also what has changed since; what is there is kept first."`
 }
 
 func (v *undoVerb) run(a *cli.App) int {
@@ -21,17 +26,29 @@ func (v *undoVerb) run(a *cli.App) int {
 		return refuse(a, fault.New(fault.Usage, "no job was named; work is undone by the job's id, its name or the beginning of its id").With("oc-job list shows them"))
 	}
 	return withWork(a, v.ID, func(ctx context.Context, store *job.Store, id string) error {
-		u, again, err := store.Undo(ctx, id, landingCall(a, v.Force))
+		c := landingCall(a, v.Force)
+		if c.History = v.History; v.History {
+			wrap, done, err := cageOf(a)
+			if err != nil {
+				return err
+			}
+			defer done()
+			c.Cage = wrap
+		}
+		u, again, err := store.Undo(ctx, id, c)
 		if err != nil {
 			return err
 		}
 		if again {
-			a.Say("the work of job %s was undone on %s in %s; nothing was done", id, u.At.UTC().Format("2006-01-02 15:04 MST"), u.Dir)
+			tellAgain(a, id, u.Landed)
 			return nil
 		}
 		w := bufio.NewWriter(a.Stdout)
 		if err := listFiles(a, w, "undone", u.Files, u.Changed, nil); err != nil {
 			return fault.New(fault.RunFailed, "stdout: %w", err)
+		}
+		for _, part := range u.Past {
+			fmt.Fprintf(w, "history\t%s\n", plain.Line(part, pathLimit))
 		}
 		for i, path := range u.Stayed {
 			if i == listedFiles {
@@ -43,7 +60,10 @@ func (v *undoVerb) run(a *cli.App) int {
 		if err := w.Flush(); err != nil {
 			return fault.New(fault.RunFailed, "stdout: %w", err)
 		}
-		if u.Changed == 0 {
+		if u.Index {
+			a.Say("note: what was staged stays staged; git -C %s reset takes it out of the index", u.Dir)
+		}
+		if u.Changed+len(u.Past) == 0 {
 			a.Say("nothing in %s had to be changed", u.Dir)
 		}
 		if u.Saved != "" {
@@ -51,4 +71,27 @@ func (v *undoVerb) run(a *cli.App) int {
 		}
 		return nil
 	})
+}
+
+// cageOf closes the kernel's sandbox around a git that reads what a worker may have written, where there is one. done removes the room that it has.
+func cageOf(a *cli.App) (wrap worktree.Cage, done func(), err error) {
+	if !sandbox.Detect(a.Getenv).OK() {
+		return nil, func() {}, nil
+	}
+	room, err := os.MkdirTemp("", "oc-delegate-git-*")
+	if err != nil {
+		return nil, nil, fault.New(fault.Usage, "no temporary directory: %w", err).With("set TMPDIR to a directory that you can write")
+	}
+	done = func() { os.RemoveAll(room) }
+	host := a.Host(nil)
+	run := sandbox.Run{
+		Home: host.Home, Dir: room, Tmp: room, StateRoot: host.StateRoot, Environ: host.Environ,
+		Opencode: sandbox.OpencodeDirs{Data: room, Cache: room, State: room, Config: room}, // there is none in this cage
+	}
+	policy, err := run.ReadOnly()
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return func(argv []string) ([]string, []string, error) { return policy.Command(host.Own(), argv) }, done, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/worktree"
 )
@@ -16,6 +17,22 @@ type Call struct {
 	Environ []string
 	Now     time.Time
 	Force   bool // although the verdict speaks against it, or files have changed
+
+	Index   bool   // Apply: what lands is staged too
+	Commit  bool   // Apply: a commit is made of it
+	Message string // of that commit, or of the one that Merge makes of what the worker did not commit; empty: one of ours
+
+	History bool // Undo: HEAD, refs, index and stash too
+	// Cage is closed around the git that looks at old commits for that.
+	Cage worktree.Cage
+}
+
+// message is that of a commit of ours.
+func (c Call) message(v View) string {
+	if c.Message != "" {
+		return c.Message
+	}
+	return plain.Line(v.Task, 72) + "\n\nThe work of job " + v.ID + "\n"
 }
 
 // Apply brings the work of an isolated job into the user's files. What both have changed is merged, and what cannot be is named in Conflicts; the rest lands. It is undone by
@@ -50,18 +67,22 @@ func (s *Store) Apply(ctx context.Context, id string, c Call) (l Landed, again b
 		}
 	}
 	before := w.Landed
-	l = Landed{What: Applied, At: c.Now, By: c.By, Dir: from.Top(), Try: w.Chosen}
+	l = Landed{What: Applied, At: c.Now, By: c.By, Dir: from.Top(), Try: w.Chosen, Index: c.Index}
 	if err := s.keepLanded(id, l); err != nil {
 		return l, false, err
 	}
-	done, err := worktree.Apply(ctx, from.Base(), after, from.Top(), save, worktree.Options{Environ: c.Environ})
+	o := worktree.LandOptions{Options: worktree.Options{Environ: c.Environ}, Index: c.Index}
+	if c.Commit {
+		o.Message = c.message(w.view)
+	}
+	done, err := worktree.Land(ctx, from.Base(), after, from.Top(), save, o)
 	if err != nil {
 		if _, oerr := worktree.Open(save); oerr != nil { // nothing was changed
 			s.takeBack(id, before)
 		}
 		return l, false, err
 	}
-	l.Done, l.Files, l.Changed = true, done.Changed, len(done.Changed)
+	l.Done, l.Files, l.Changed, l.Commit = true, done.Changed, len(done.Changed), done.Commit
 	for _, k := range done.Conflicts {
 		l.Conflicts = append(l.Conflicts, Clash(k))
 	}

@@ -15,6 +15,7 @@ import (
 // An Undoing is what Undo did.
 type Undoing struct {
 	Landed
+	Past   []string // parts of the repository that are as before again: refs, HEAD, the index
 	Stayed []string // directories that hold something else and were not removed
 	Saved  string   // path of the snapshot of what was there before; empty = none was asked for
 }
@@ -43,7 +44,7 @@ func (s *Store) Undo(ctx context.Context, id string, c Call) (u Undoing, again b
 		what, of = record.Apply, Applied
 	case l.What == Merged:
 		return u, false, fault.New(fault.Usage, "the work of job %s was merged as %.12s, and a merge is not undone by files", id, l.Commit).
-			With(fmt.Sprintf("git -C %s revert -m 1 %.12s", l.Dir, l.Commit))
+			With(fmt.Sprintf("git -C %s reset --keep ORIG_HEAD takes it back as long as nothing has come after it", l.Dir))
 	case w.Isolated:
 		return u, false, fault.New(fault.NotFound, "the work of job %s has not landed: there is nothing to undo", id).With("oc-job discard " + id + " gives it up")
 	case !isDirectory(w.rec.File(record.Undo)):
@@ -56,8 +57,8 @@ func (s *Store) Undo(ctx context.Context, id string, c Call) (u Undoing, again b
 	if root := w.view.Dir; !within(before.Dir(), root) && !within(root, before.Dir()) {
 		return u, false, fault.New(fault.JobLost, "what is kept of job %s is of %s, and the job worked for %s", id, before.Dir(), root)
 	}
-	n := Landed{What: Undone, Of: of, At: c.Now, By: c.By, Dir: before.Dir(), Saved: l.Saved}
-	undo := worktree.Undo{Force: c.Force}
+	n := Landed{What: Undone, Of: of, At: c.Now, By: c.By, Dir: before.Dir(), Index: l.Index, Saved: l.Saved}
+	undo := worktree.Undo{Force: c.Force, History: c.History, Git: worktree.HistoryOptions{Environ: c.Environ, Cage: c.Cage}}
 	if c.Force {
 		if n.Saved, err = w.savePlace(); err != nil {
 			return u, false, err
@@ -74,13 +75,13 @@ func (s *Store) Undo(ctx context.Context, id string, c Call) (u Undoing, again b
 	}
 	done, err := before.Restore(ctx, undo)
 	if err != nil {
-		if fault.Of(err).Kind == fault.Conflict || len(done.Changed) == 0 && !halfUndone(l) { // nothing was touched
+		if fault.Of(err).Kind == fault.Conflict || len(done.Changed)+len(done.History) == 0 && !halfUndone(l) { // nothing was touched
 			s.takeBack(id, l)
 		}
 		return u, false, err
 	}
 	n.Done, n.Files, n.Changed = true, done.Changed, len(done.Changed)
-	u = Undoing{Landed: n, Stayed: done.Stayed, Saved: w.saved(n)}
+	u = Undoing{Landed: n, Past: done.History, Stayed: done.Stayed, Saved: w.saved(n)}
 	return u, false, s.keepLanded(id, n)
 }
 

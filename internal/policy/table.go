@@ -183,9 +183,10 @@ var commands = map[string][]verb{
 		{name: "recover", act: again, flags: [][]flag{commonFlags, againFlags, jobFlags}},
 
 		{name: "diff", act: look, flags: [][]flag{commonFlags, {{name: "stat"}}}},
-		{name: "apply", act: landing, why: "it changes the user's files", flags: [][]flag{commonFlags, {{name: "force"}}}},
+		{name: "apply", act: landing, why: "it changes the user's files", flags: [][]flag{commonFlags, {{name: "index"}, {name: "commit"}, {name: "message", short: 'm', value: true}, {name: "force"}}}},
+		{name: "merge", act: landing, why: "it changes the user's branch", flags: [][]flag{commonFlags, {{name: "message", short: 'm', value: true}, {name: "force"}}}},
 		{name: "discard", act: landing, why: "it removes work", flags: [][]flag{commonFlags, {{name: "force"}}}},
-		{name: "undo", act: landing, why: "it changes the user's files", flags: [][]flag{commonFlags, {{name: "force"}}}},
+		{name: "undo", act: landing, why: "it changes the user's files", flags: [][]flag{commonFlags, {{name: "history"}, {name: "force"}}}},
 
 		{name: "gc", act: closed, why: "it removes records", flags: [][]flag{commonFlags,
 			{{name: "older", value: true}, {name: "keep", value: true}, {name: "max-bytes", value: true}, {name: "unlanded"}, {name: "dry-run"}, {name: "json"}}}},
