@@ -52,7 +52,7 @@ func newGitWithIndex(environ []string, top, gitDir, common, index string) (*git,
 		return nil, err
 	}
 	g.env = append(ownEnv(g.scratch), "GIT_WORK_TREE="+top, "GIT_INDEX_FILE="+index, "GIT_OBJECT_DIRECTORY="+filepath.Join(common, "objects"))
-	g.env = append(g.env, settings(append(repocode.UserConfig(g.lookup("HOME"), g.lookup), filepath.Join(common, "config"))...)...)
+	g.env = append(g.env, settings(g.configuration(), append(repocode.UserConfig(g.lookup("HOME"), g.lookup), filepath.Join(common, "config"))...)...)
 	return g, nil
 }
 
@@ -60,11 +60,11 @@ func newGitWithIndex(environ []string, top, gitDir, common, index string) (*git,
 var settled = []string{"core.autocrlf", "core.eol", "core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode"}
 
 // settings hands them on from files of configuration, of which the last one that has a key counts.
-func settings(files ...string) (env []string) {
+func settings(c configuration, files ...string) (env []string) {
 	for _, key := range settled {
 		value, found := "", false
 		for _, file := range files {
-			if v, ok := configured(file, key); ok {
+			if v, ok := c.value(file, key); ok {
 				value, found = v, true
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"opencode-delegate/internal/fault"
-	"opencode-delegate/internal/gitconfig"
 	"opencode-delegate/internal/repocode"
 	"opencode-delegate/internal/tree"
 )
@@ -72,9 +71,18 @@ func (g *ignored) ask(ctx context.Context, at, dir, gitDir, common, top string) 
 
 // list takes what a repository ignores. at is where it counts in our directory, rel where that place lies in the repository.
 func (g *ignored) list(ctx context.Context, git *git, at, rel string) error {
-	if err := noPipes(ctx, git.top); err != nil {
-		return err
-	}
+	ctx, stop := context.WithCancelCause(ctx)
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		if err := noPipes(ctx, git.top); err != nil {
+			stop(err)
+		}
+	}()
+	defer func() {
+		stop(nil)
+		<-looked
+	}()
 	args := []string{"ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-per-directory=.gitignore"}
 	for _, file := range git.ignoreFiles() {
 		args = append(args, "--exclude-from="+file)
@@ -87,7 +95,8 @@ func (g *ignored) list(ctx context.Context, git *git, at, rel string) error {
 	}, args...)
 }
 
-// noPipes refuses a .gitignore that is no file: git would wait for the other end of a pipe.
+// noPipes refuses a .gitignore that is no file: git would wait for the other end of a pipe. It looks while git works: where git comes to its end, there was none in its
+// way.
 func noPipes(ctx context.Context, top string) error {
 	return filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -133,12 +142,17 @@ func (g *ignored) hole(p string, dir bool, size, maxIgnored int64) string {
 	return ""
 }
 
-// says reports whether git ignores a path, and whether it is or lies in a directory that has the name of one for dependencies.
+// says reports whether git ignores a path, and, where git does or could not be asked, whether it is or lies in a directory of dependencies.
 func (g *ignored) says(p string, dir bool) (ignored, dependency bool) {
 	ignored = g.paths[""]
 	for up := p; up != "."; up = path.Dir(up) {
 		ignored = ignored || g.paths[up]
-		dependency = dependency || dependencies[path.Base(up)] && (up != p || dir)
+	}
+	if !ignored && !g.named(p) {
+		return false, false
+	}
+	for up := p; up != "." && !dependency; up = path.Dir(up) {
+		dependency = (up != p || dir) && isDependency(g.dir, up)
 	}
 	return ignored, dependency
 }
@@ -165,9 +179,10 @@ func (g *git) ignoreFiles() []string {
 	if config != "" {
 		file = filepath.Join(config, "git", "ignore")
 	}
+	c := g.configuration()
 	sources := append(repocode.UserConfig(home, g.lookup), filepath.Join(g.common, "config"))
 	for _, source := range sources {
-		if set, ok := configured(source, "core.excludesfile"); ok {
+		if set, ok := c.value(source, "core.excludesfile"); ok {
 			file = set
 		}
 	}
@@ -181,24 +196,6 @@ func (g *git) ignoreFiles() []string {
 		}
 	}
 	return files
-}
-
-// configured is the last value of a key in one configuration file. Files that it includes are not looked at: they may be pipes.
-func configured(file, key string) (value string, ok bool) {
-	text, err := readRegular(file, gitconfig.MaxSize)
-	if err != nil {
-		return "", false
-	}
-	parsed, err := gitconfig.Parse(text)
-	if err != nil {
-		return "", false
-	}
-	for _, e := range parsed.Entries {
-		if e.Key == key {
-			value, ok = e.Value, true
-		}
-	}
-	return value, ok
 }
 
 // readRegular reads a file that is one, and no more of it than limit bytes.

@@ -55,7 +55,7 @@ func TestUndoGivesBackTheTree(t *testing.T) {
 func TestHolesAreNamed(t *testing.T) {
 	w := newWorld(t)
 	w.write(".gitignore", "node_modules\n.env\n*.big\nbuild/\n.venv/\nignored/\n")
-	for _, name := range []string{"node_modules/m/f", ".env", "build/out", "x.big", "small.big", "src/node_modules/tracked", "src/node_modules/other", "vendor/v", ".venv/bin/p", "ignored/vendor/f", "ignored/f"} {
+	for _, name := range []string{"node_modules/m/f", ".env", "build/out", "x.big", "small.big", "src/node_modules/tracked", "src/node_modules/other", "vendor/v", ".venv/bin/p", "ignored/vendor/f", "ignored/go.mod", "ignored/f"} {
 		w.write(name, "1234")
 	}
 	w.write("x.big", "12345")
@@ -129,9 +129,23 @@ func TestWhoIgnores(t *testing.T) {
 	}
 	w.must(os.Remove(w.home + "/.config/git/ignore"))
 	w.write(w.home+"/mine", "node_modules\n")
-	w.write(w.home+"/.gitconfig", "[core]\nexcludesFile = ~/mine\n")
-	if s := w.take(); s.list.find("node_modules") != nil {
-		t.Error("core.excludesFile does not count")
+	for name, config := range map[string]string{
+		"core.excludesFile":       "[core]\nexcludesFile = ~/mine\n",
+		"an included file":        "[include]\npath = inc\n",
+		"one in home":             "[include]\npath = ~/inc\n",
+		"by the directory":        "[includeIf \"gitdir:~/../a work/\"]\npath = inc\n[includeIf \"gitdir:a work/.git\"]\npath = inc\n",
+		"by the directory, cases": "[includeIf \"gitdir/i:A WORK/\"]\npath = inc\n",
+		"by the branch":           "[includeIf \"onbranch:ma*\"]\npath = inc\n",
+	} {
+		w.write(w.home+"/inc", "[core]\nexcludesFile = ~/mine\n[include]\npath = inc\npath = inc\n")
+		w.write(w.home+"/.gitconfig", config)
+		if s := w.take(); s.list.find("node_modules") != nil {
+			t.Errorf("%s does not count", name)
+		}
+	}
+	w.write(w.home+"/.gitconfig", "[includeIf \"onbranch:other\"]\npath = inc\n[includeIf \"gitdir:elsewhere/\"]\npath = inc\n")
+	if s := w.take(); s.list.find("node_modules") == nil {
+		t.Error("an include counts of which the condition is not met")
 	}
 	w.must(os.Remove(w.home + "/mine"))
 	w.must(os.RemoveAll(w.dir + "/.git"))
