@@ -42,6 +42,7 @@ type Signal struct {
 	Usage          *Spend            `json:"usage,omitempty"`
 	Duration       *delegate.Seconds `json:"duration_s,omitempty"`
 	ChangedFiles   *int              `json:"changed_files,omitempty"`
+	FailedCommands int               `json:"failed_commands,omitempty"` // of the worker's own, whatever it claims
 	Verdict        string            `json:"verdict,omitempty"`
 }
 
@@ -62,7 +63,7 @@ func Of(r delegate.Result) Signal {
 		Status: r.Status, Exit: r.Exit, Reason: r.Reason, Retryable: r.Retryable,
 		Tier: text(r.Tier), Model: r.Model, Session: text(r.Session), Job: r.ID, Record: r.Record,
 		RetryAfter: r.RetryAfter, ResetAt: r.ResetAt, ProviderStatus: r.ProviderStatus,
-		Duration: &r.Duration, Verdict: r.Verification.Verdict,
+		Duration: &r.Duration, Verdict: r.Verification.Verdict, FailedCommands: r.Commands.Failed,
 	}
 	resumable := s.Retryable || s.Status == fault.Interrupted || s.Status == fault.Cancelled || s.Status == fault.BudgetExceeded
 	if resumable && s.Session != "" && r.SessionDead == "" {

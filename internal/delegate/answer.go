@@ -65,39 +65,48 @@ func invisible(text string) bool {
 	}) == ""
 }
 
-// askForDigest asks once, in the same session, and with read-only permissions whatever the run was granted.
+// askForDigest asks once for what is missing.
 func (t *try) askForDigest(ctx context.Context) (digest.Digest, bool) {
-	if t.res.Session == nil {
+	text, ok := t.askFor(ctx, "digest", digest.Repair())
+	if !ok {
 		return digest.Digest{}, false
 	}
+	return digest.Parse(text)
+}
+
+// askFor asks once, in the same session, and with read-only permissions whatever the run was granted.
+func (t *try) askFor(ctx context.Context, what, question string) (answer string, ok bool) {
+	if t.res.Session == nil {
+		return "", false
+	}
 	if f := t.run.spentUp(); f != nil {
-		t.note("the missing digest was not asked for: the caps leave nothing for it")
-		return digest.Digest{}, false
+		t.note("the missing %s was not asked for: the caps leave nothing for it", what)
+		return "", false
 	}
 	c := t.cage
 	c.profile = permission.ReadOnly
 	g, err := c.close(t.agent, t.tmp, false)
 	if err != nil {
-		t.note("the missing digest could not be asked for: %v", err)
-		return digest.Digest{}, false
+		t.note("the missing %s could not be asked for: %v", what, err)
+		return "", false
 	}
 	a := t.attempt(g)
 	a.Session, a.Fork, a.Files = *t.res.Session, false, nil
 	a.Limits.Timeout = min(a.Limits.Timeout, followUp)
-	out, err := t.carry(ctx, RoleDigest, a, digest.Repair())
+	out, err := t.carry(ctx, RoleDigest, a, question)
 	if err != nil {
-		t.note("the missing digest could not be asked for: %v", err)
-		return digest.Digest{}, false
+		t.note("the missing %s could not be asked for: %v", what, err)
+		return "", false
 	}
 	if out.Fault != nil {
-		t.note("the missing digest was asked for, in vain: %s", out.Fault.Reason)
-		return digest.Digest{}, false
+		t.note("the missing %s was asked for, in vain: %s", what, out.Fault.Reason)
+		return "", false
 	}
 	var text strings.Builder
 	for _, b := range out.Transcript.Answer() {
 		text.WriteString(b.Head + "\n")
 	}
-	return digest.Parse(text.String())
+	return text.String(), true
 }
 
 // render makes the digest from what we know and what the worker said; ours wins.
@@ -106,6 +115,10 @@ func (t *try) render() {
 		return
 	}
 	res := &t.res
+	if t.lists > 0 {
+		t.renderReview()
+		return
+	}
 	facts := digest.Facts{
 		Status: string(res.Status), Reason: res.Reason, Known: res.Changes.Known,
 		Commands: res.Commands.Run, Failed: res.Commands.Failed,
@@ -113,6 +126,15 @@ func (t *try) render() {
 	}
 	if v := res.Verification.Verdict; v != "none" { // no check was asked for: not worth a line
 		facts.Verdict = v
+	}
+	for _, c := range res.Verification.Checks {
+		if c.Verdict == res.Verification.Verdict && c.Excerpt != "" {
+			facts.Evidence = c.Excerpt
+			break
+		}
+	}
+	if res.Isolation != nil {
+		facts.Next = t.next()
 	}
 	for _, c := range res.Changes.Files {
 		facts.Changes = append(facts.Changes, digest.Change{Path: c.Path, Kind: string(c.Kind)})

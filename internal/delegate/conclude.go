@@ -23,6 +23,10 @@ func (p *Plan) blank(job Job, started time.Time) Result {
 		Attempts: []Attempt{}, Violations: []Violation{}, Survivors: []string{}, Notes: []string{}, Hints: []string{},
 		Record: job.Record.Path(),
 	}
+	if req.Review != nil {
+		found := unanswered(*req.Review)
+		res.Review = &found
+	}
 	res.Changes.Reason = "the run ended before the tree was compared"
 	if req.Fork {
 		res.Session = nil // the copy has an id of its own
@@ -55,8 +59,23 @@ func (t *try) conclude(ended time.Time) {
 	if f.Kind != fault.OK && f.Kind != fault.NotFound && len(t.run.attempts) > 0 {
 		res.Hints = append(res.Hints, "evidence is in "+res.Record)
 	}
+	if next := t.next(); next != "" {
+		res.Hints = append(res.Hints, next)
+	}
 	res.EndedAt, res.Duration = stamp(ended), Seconds(ended.Sub(t.run.started))
 	t.render()
+}
+
+// next says where the work of an isolated run is; empty where it is in the caller's tree or there is none.
+func (t *try) next() string {
+	if t.res.Isolation == nil || t.res.Changes.Known && len(t.res.Changes.Files) == 0 {
+		return ""
+	}
+	id := t.res.ID
+	if t.worst == nil {
+		return "the work is in a copy: oc-job diff " + id + " shows it, oc-job apply " + id + " lands it"
+	}
+	return "what there is of the work is in a copy: oc-job diff " + id + " shows it, oc-job discard " + id + " removes it"
 }
 
 // checkModel names ids that are near one that was refused. In doubt, which is how an unknown model looks without

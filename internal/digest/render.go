@@ -17,6 +17,8 @@ type Facts struct {
 	Commands int // that the worker ran to an exit code
 	Failed   int // of those, with a code that is not 0
 	Verdict  string
+	Evidence string // what the check that did not pass has printed, failing lines first
+	Next     string // one line: where the work is and what to do with it
 	TextPath string // where the whole text is
 }
 
@@ -50,6 +52,10 @@ func Render(f Facts, d Digest, s Source, limit int) string {
 			room -= n
 			facts.WriteString(line)
 		}
+	}
+	if said := evidence(f.Evidence, min(room, limit/3)); said != "" {
+		room -= count(said)
+		facts.WriteString(said)
 	}
 	// What either side does not need is the other's.
 	text := strings.TrimSpace(plain.Clean(d.Text))
@@ -95,6 +101,9 @@ func factLines(f Facts, s Source, limit int) []string {
 	if f.Verdict != "" {
 		lines = append(lines, "verdict: "+plain.Line(f.Verdict, 100)+"\n")
 	}
+	if f.Next != "" {
+		lines = append(lines, plain.Line(f.Next, 300)+"\n")
+	}
 	switch s {
 	case Repaired:
 		lines = append(lines, "digest: given when asked for again\n")
@@ -104,6 +113,28 @@ func factLines(f Facts, s Source, limit int) []string {
 		lines = append(lines, "digest: none\n")
 	}
 	return lines
+}
+
+// evidence is what a check said in at most room code points. It is somebody else's text, so each line is marked as one.
+func evidence(text string, room int) string {
+	const title, cutMark = "the check said:\n", "| …\n"
+	text = strings.TrimSpace(plain.Clean(text))
+	if text == "" || room < count(title)+80 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(title)
+	room -= count(title) + count(cutMark)
+	for line := range strings.SplitSeq(text, "\n") {
+		line = "| " + plain.Line(line, 200) + "\n"
+		if n := count(line); n > room {
+			b.WriteString(cutMark)
+			break
+		}
+		room -= count(line)
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // changes is the list of changed files in at most room code points: ours, or the worker's for a run of which the
