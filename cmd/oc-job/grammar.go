@@ -50,6 +50,7 @@ type grammar struct {
 	Merge    mergeVerb    `cmd:"" help:"Merge the branch of an isolated job into yours."`
 	Discard  discardVerb  `cmd:"" help:"Give up the work of an isolated job."`
 	Undo     undoVerb     `cmd:"" help:"Take the work of a job out of your files again."`
+	Trust    trustVerb    `cmd:"" help:"Let the checks count that a repository names."`
 	Gc       gcVerb       `cmd:"" help:"Remove the records of old jobs."`
 	Doctor   doctorVerb   `cmd:"" help:"Look for what is wrong, and say what to do."`
 	Notify   notifyVerb   `cmd:"" help:"Tell what has ended since you last asked."`

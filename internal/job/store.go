@@ -46,7 +46,8 @@ const (
 	researchDir = delegate.ResearchDir // where runs work that have nothing to do with any files
 	newsDir     = "news"               // by caller, an empty file for each background job whose end has not been told
 	cachesDir   = "cache"
-	refsDir     = "refs" // by id, the repository in which an isolated job has a ref
+	trustDir    = "trust" // package verify keeps which project files are trusted
+	refsDir     = "refs"  // by id, the repository in which an isolated job has a ref
 	// callersDir says which sessions are one caller.
 	callersDir = "callers"
 	// argumentsDir holds what a person has typed after a command of Claude Code, for moments; package plugin keeps it.
@@ -60,7 +61,7 @@ const (
 )
 
 // ownEntries are all that we ever make there, but for temporary files.
-var ownEntries = []string{jobsDir, activeDir, newsDir, cachesDir, callersDir, argumentsDir, researchDir, refsDir, createLock, queueLock, landingLock}
+var ownEntries = []string{jobsDir, activeDir, newsDir, cachesDir, callersDir, argumentsDir, researchDir, ledgerDir, refsDir, trustDir, createLock, queueLock, landingLock}
 
 // OpenStore opens the state directory at an absolute path and makes it when it is missing. An error is a
 // fault.Usage that says what is wrong with the directory.
@@ -75,6 +76,9 @@ func OpenStore(root string, set *redact.Set) (*Store, error) {
 	}
 	return &Store{root: root, set: set}, nil
 }
+
+// TrustDir is where package verify keeps which project files are trusted.
+func (s *Store) TrustDir() string { return filepath.Join(s.root, trustDir) }
 
 // Root is the absolute path of the state directory.
 func (s *Store) Root() string { return s.root }

@@ -187,6 +187,7 @@ var commands = map[string][]verb{
 		{name: "merge", act: landing, why: "it changes the user's branch", flags: [][]flag{commonFlags, {{name: "message", short: 'm', value: true}, {name: "force"}}}},
 		{name: "discard", act: landing, why: "it removes work", flags: [][]flag{commonFlags, {{name: "force"}}}},
 		{name: "undo", act: landing, why: "it changes the user's files", flags: [][]flag{commonFlags, {{name: "history"}, {name: "force"}}}},
+		{name: "trust", act: landing, why: "it lets commands of the repository run", flags: [][]flag{commonFlags, {{name: "yes"}, {name: "remove"}, {name: "list"}}}},
 
 		{name: "gc", act: closed, why: "it removes records", flags: [][]flag{commonFlags,
 			{{name: "older", value: true}, {name: "keep", value: true}, {name: "max-bytes", value: true}, {name: "unlanded"}, {name: "dry-run"}, {name: "json"}}}},
