@@ -78,7 +78,7 @@ func begin(ctx context.Context, a *cli.App, cmd command, c call.Call, told chan 
 		return refuse(err)
 	}
 	if c.Request.Review = t.review; t.nothing != "" {
-		return nil, job.State{}, a.Report(c.Reply, delegate.Nothing(c.Request, a.Host(nil), t.nothing), nil), false
+		return nil, job.State{}, a.Report(c.Reply, delegate.Nothing(c.Request, a.Host(nil), t.nothing, t.hints...), nil), false
 	}
 	store, err := a.Store()
 	if err != nil {

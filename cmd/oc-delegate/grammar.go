@@ -117,6 +117,7 @@ type task struct {
 
 	review  *findings.Scope // of a review: what its findings are checked by
 	nothing string          // why there is nothing to do, which is a success; empty = there is
+	hints   []string        // what would find something then
 }
 
 func (g *grammar) flags() call.Flags { return g.Flags }

@@ -112,7 +112,11 @@ func (r *review) task(ctx context.Context, a *cli.App, c call.Call) (task, error
 	review := recipe.Review{Change: change, Dir: c.Request.Dir, Focus: focus, Adversarial: r.Adversarial}
 	if change.Empty() {
 		scope := review.Scope()
-		return task{nothing: review.Nothing(), review: &scope}, nil
+		t := task{nothing: review.Nothing(), review: &scope}
+		if change.Span == gitdiff.Pending && !r.Base.Set {
+			t.hints = []string{"--base REF compares with another commit; a path has files reviewed as they are"}
+		}
+		return t, nil
 	}
 	prompt, scope := review.Questions()
 	return task{prompt: prompt, title: review.Title(), notes: append(notes, review.Subject()), review: &scope}, nil

@@ -80,7 +80,7 @@ func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, cmd 
 		return a.Refuse(fault.Of(err))
 	}
 	if c.Request.Review = t.review; t.nothing != "" {
-		return a.Report(c.Reply, delegate.Nothing(c.Request, a.Host(nil), t.nothing), nil)
+		return a.Report(c.Reply, delegate.Nothing(c.Request, a.Host(nil), t.nothing, t.hints...), nil)
 	}
 	store, err := a.Store()
 	if err != nil {

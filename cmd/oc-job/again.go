@@ -111,7 +111,7 @@ func (v *continueVerb) run(a *cli.App) int {
 		return refuse(a, err)
 	}
 	s, problems := e.again(v.againFlags, func(f *call.Flags) {
-		f.Task, f.PromptFile = v.Task, v.PromptFile
+		f.Task, f.PromptFile, f.Review = v.Task, v.PromptFile, nil // what is asked now is no review
 		f.Session = call.Once{Text: session, Set: true}
 	})
 	if len(problems) > 0 {
@@ -177,6 +177,10 @@ func (v *recoverVerb) run(a *cli.App) int {
 		}
 		return refuse(a, fault.New(fault.Usage, "job %s %s; only a run that died, timed out or was interrupted can be resumed", e.view.ID, e.view.State.State.Sentence()).
 			With(hint))
+	}
+	if e.req.Review != nil && len(e.req.Review.Parts) > 1 {
+		return refuse(a, fault.New(fault.Usage, "job %s is a review in %d parts, each with a session of its own; it cannot be resumed as one", e.view.ID, len(e.req.Review.Parts)).
+			With("oc-job retry "+e.view.ID+" begins again"))
 	}
 	session, err := e.session()
 	if err != nil {

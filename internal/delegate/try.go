@@ -35,6 +35,8 @@ type try struct {
 	last     int  // its last attempt among those of the run
 	poisoned bool // its session cannot go on
 
+	lists int // of findings, in a review
+
 	res          Result
 	digest       digest.Digest
 	digestSource digest.Source
@@ -111,6 +113,9 @@ func (t *try) work(ctx context.Context) error {
 	g, err := t.cage.close(t.agent, t.tmp, t.cage.profile.Writes())
 	if err != nil {
 		return err
+	}
+	if t.run.plan.Request.Review != nil {
+		return t.review(ctx, g, before)
 	}
 	a, prompt := t.attempt(g), t.prompt+t.contract()
 	for role := RoleWork; ; role = RoleRepair {

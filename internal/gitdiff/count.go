@@ -16,11 +16,7 @@ func (r *repository) count(ctx context.Context, c *Change) error {
 	if c.Empty() {
 		return nil
 	}
-	nothing, err := r.emptyTree(ctx)
-	if err != nil {
-		return err
-	}
-	sides := []string{"--end-of-options", nothing}
+	sides := []string{"--end-of-options", r.emptyTree()}
 	switch c.Span {
 	case Staged:
 		sides = append([]string{"--cached"}, sides...)

@@ -9,6 +9,7 @@
 package gitdiff
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -139,13 +140,7 @@ func (r *repository) committed(ctx context.Context, name string, limit int) (Cha
 	if err != nil {
 		return Change{}, err
 	}
-	older := parent
-	if parent == "" {
-		if older, err = r.emptyTree(ctx); err != nil {
-			return Change{}, err
-		}
-	}
-	return r.compare(ctx, Change{Span: Committed, Commit: parent, Of: id}, limit, "--end-of-options", older, id)
+	return r.compare(ctx, Change{Span: Committed, Commit: parent, Of: id}, limit, "--end-of-options", cmp.Or(parent, r.emptyTree()), id)
 }
 
 // compare fills a change with what git diff shows for the sides that are given, and with the untracked files where they belong to it.

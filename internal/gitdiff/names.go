@@ -98,17 +98,12 @@ func (r *repository) parent(ctx context.Context, id string) (string, error) {
 	return there, err
 }
 
-// emptyTree is the id of the tree without a file, which every git knows.
-func (r *repository) emptyTree(ctx context.Context) (id string, err error) {
-	err = r.look(ctx, func(out io.Reader) error {
-		text, err := io.ReadAll(io.LimitReader(out, 4<<10))
-		id = strings.TrimSpace(string(text))
-		return err
-	}, "hash-object", "-t", "tree", "--stdin") // which is empty
-	if err == nil && !commitID().MatchString(id) {
-		err = fault.New(fault.RunFailed, "git names %.80q as the empty tree", id)
+// emptyTree is the id of the tree without a file, which every git knows: `git hash-object -t tree /dev/null` prints it.
+func (r *repository) emptyTree() string {
+	if r.sha256 {
+		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 	}
-	return id, explained(err, "the empty tree has no name")
+	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 }
 
 // ahead finds what HEAD is ahead of: its upstream, else the default branch of the remote, else a branch that is usually the default one. The
@@ -165,7 +160,8 @@ func (r *repository) settle(ctx context.Context) error {
 	}
 	r.settings = append(r.settings, "-c", "core.quotePath=false")
 	r.ignores(values["core.excludesfile"])
-	return r.skeleton(values["extensions.objectformat"])
+	r.sha256 = values["extensions.objectformat"] == "sha256"
+	return r.skeleton()
 }
 
 // ignores finds the files with patterns that are outside of the work tree.
@@ -188,10 +184,10 @@ func (r *repository) ignores(configured string) {
 }
 
 // skeleton makes the empty repository.
-func (r *repository) skeleton(format string) error {
+func (r *repository) skeleton() error {
 	own := filepath.Join(r.scratch, "git")
 	config := "[core]\n\trepositoryformatversion = 0\n"
-	if format == "sha256" {
+	if r.sha256 {
 		config = "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
 	}
 	for name, text := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config} {

@@ -28,6 +28,7 @@ type repository struct {
 	env     []string
 	wrap    func(argv []string) (wrapped, env []string, err error)
 
+	sha256   bool     // the names of its objects are of that kind
 	settings []string // -c arguments for the git that looks at files
 	ignore   []string // arguments that name the files with patterns of what is ignored
 }

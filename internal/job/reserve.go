@@ -32,8 +32,9 @@ func writeResult(rec record.Dir, res delegate.Result) error {
 
 // shortText is how much of each text a result keeps when there is no room, and shortList how many elements of a list.
 const (
-	shortText = 8 << 10
-	shortList = 20
+	shortText     = 8 << 10
+	shortList     = 20
+	shortFindings = 8 // of a review, each of which may have some kilobytes
 )
 
 // short is a result that needs little room.
@@ -47,6 +48,11 @@ func short(res delegate.Result, why error) delegate.Result {
 	res.TextTruncated = res.TextTruncated || len(res.Text) > shortText
 	res.Text, res.Digest = cut(res.Text), cut(res.Digest)
 	res.Changes.Files = res.Changes.Files[:min(len(res.Changes.Files), shortList)]
+	if res.Review != nil {
+		r := *res.Review
+		r.Findings, r.NotReviewed = r.Findings[:min(len(r.Findings), shortFindings)], r.NotReviewed[:min(len(r.NotReviewed), shortFindings)]
+		res.Review = &r
+	}
 	res.Survivors = res.Survivors[:min(len(res.Survivors), shortList)]
 	res.Violations = res.Violations[:min(len(res.Violations), shortList)]
 	res.Notes = append(slices.Clone(res.Notes[:min(len(res.Notes), shortList)]), fmt.Sprintf("the result is cut: %v", why))

@@ -76,6 +76,23 @@ func (s Scope) Paths(part int) (paths []string) {
 	return paths
 }
 
+// Missing are the paths for which nobody has answered: those of parts without an answer, and those that no part shows.
+func (s Scope) Missing(answered []bool) []string {
+	paths := []string{}
+	for i := range s.Parts {
+		if i < len(answered) && answered[i] {
+			continue
+		}
+		if len(answered) == 1 && answered[0] { // the parts were one question
+			continue
+		}
+		paths = append(paths, s.Paths(i)...)
+	}
+	paths = append(paths, s.Left...)
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
 // A Severity is how bad a finding is.
 type Severity string
 

@@ -85,6 +85,9 @@ func (r Review) Table(f Facts, limit int) string {
 
 func (r Review) summary() string {
 	s := "no findings"
+	if len(r.NotReviewed) > 0 {
+		s += " in what was reviewed"
+	}
 	if n := len(r.Findings); n > 0 {
 		var of []string
 		for _, sev := range Severities {
