@@ -84,11 +84,7 @@ func cageOf(a *cli.App) (wrap worktree.Cage, done func(), err error) {
 	}
 	done = func() { os.RemoveAll(room) }
 	host := a.Host(nil)
-	run := sandbox.Run{
-		Home: host.Home, Dir: room, Tmp: room, StateRoot: host.StateRoot, Environ: host.Environ,
-		Opencode: sandbox.OpencodeDirs{Data: room, Cache: room, State: room, Config: room}, // there is none in this cage
-	}
-	policy, err := run.ReadOnly()
+	policy, err := sandbox.Room(room, host.Home, host.StateRoot, host.Environ)
 	if err != nil {
 		done()
 		return nil, nil, err

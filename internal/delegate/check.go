@@ -214,6 +214,9 @@ func (t *try) checkWork(ctx context.Context) ([]Check, error) {
 	if t.place.base == nil || t.place.after == nil {
 		return unrun(c, "the work could not be kept before the check"), nil
 	}
+	if why := t.dependencies(ctx); why != "" {
+		return unrun(c, why), nil
+	}
 	at, drop, err := t.site(ctx, fmt.Sprintf("after-%d.%d", t.n, t.round))
 	if err != nil {
 		return nil, err
@@ -225,6 +228,25 @@ func (t *try) checkWork(ctx context.Context) ([]Check, error) {
 	}
 	guarded, err := t.guarded(ctx)
 	return append(list, guarded...), err
+}
+
+// dependencies says why a check in place would prove nothing: the worker has changed what it stands on, and no patch shows it.
+func (t *try) dependencies(ctx context.Context) string {
+	if t.place.copy != nil || t.run.checks.TrustDeps {
+		return ""
+	}
+	const ways = "; --trust-deps checks all the same, --isolate avoids it"
+	if t.place.deps == nil {
+		return "whether installed dependencies were changed is not known" + ways
+	}
+	now, err := t.place.base.Dependencies(ctx)
+	if err != nil {
+		return "whether installed dependencies were changed is not known: " + plain.Line(err.Error(), 150) + ways
+	}
+	if changed := worktree.ChangedDependencies(t.place.deps, now); len(changed) > 0 {
+		return fmt.Sprintf("installed dependencies were changed during the run (%s%s), which no patch shows%s", plain.Line(changed[0], 80), andMore(len(changed)-1), ways)
+	}
+	return ""
 }
 
 // site makes the place of a check: of an isolated run a fresh tree, which drop removes.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 
 	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/repocode"
+	"opencode-delegate/internal/sandbox"
 	"opencode-delegate/internal/worktree"
 )
 
@@ -23,8 +26,9 @@ type place struct {
 	home string         // directory of ours for what belongs to the place
 	copy *worktree.Copy // nil: the caller's own tree
 
-	base  *worktree.Snapshot // nil: nothing is kept of what was there before
-	after *worktree.Snapshot // the work as it would land; nil: not fixed yet
+	base  *worktree.Snapshot    // nil: nothing is kept of what was there before
+	deps  worktree.Dependencies // installed ones in the caller's own tree, before the work; nil: not looked at
+	after *worktree.Snapshot    // the work as it would land; nil: not fixed yet
 }
 
 // The parts of a place that are ours.
@@ -102,8 +106,15 @@ func (t *try) remember(ctx context.Context) {
 		return
 	}
 	t.place.base = s
-	if holes, n := s.Left(); n > 0 && len(holes) > 0 {
-		t.note("oc-job undo does not cover %s%s: %s", holes[0].Path, andMore(n-1), holes[0].Why)
+	if len(t.run.checks.Verify) > 0 && !t.run.checks.TrustDeps {
+		if t.place.deps, err = s.Dependencies(ctx); err != nil {
+			t.note("changes of installed dependencies will not be seen: %v", err)
+		}
+	}
+	holes, n := s.Left()
+	kept := slices.DeleteFunc(holes, func(h worktree.Hole) bool { return path.Base(h.Path) == ".git" }) // its history is undone when asked
+	if n -= len(holes) - len(kept); len(kept) > 0 {
+		t.note("oc-job undo does not cover %s%s: %s", kept[0].Path, andMore(n-1), kept[0].Why)
 	}
 }
 
@@ -128,8 +139,8 @@ func (t *try) fix(ctx context.Context) error {
 	if p.copy != nil {
 		_, err = p.copy.Result(ctx, fresh, environ)
 	} else {
-		err = p.base.End(ctx)
-		if err == nil {
+		if err = p.base.End(ctx); err == nil {
+			t.history(ctx)
 			_, err = worktree.Take(ctx, p.dir, fresh, worktree.Options{Environ: environ, Since: p.base})
 		}
 	}
@@ -145,6 +156,43 @@ func (t *try) fix(ctx context.Context) error {
 	}
 	p.after, err = worktree.Open(kept)
 	return err
+}
+
+// history looks at what the worker did to the history of the caller's repository. Commits are its work; what takes something away that was
+// there is a violation, and can be undone.
+func (t *try) history(ctx context.Context) {
+	git := worktree.HistoryOptions{Environ: t.run.plan.host.Environ}
+	if t.res.Sandbox == sandboxOn {
+		room, err := os.MkdirTemp(t.run.tmp, "git-*")
+		if err != nil {
+			t.note("what became of the repository's history is not known: %v", err)
+			return
+		}
+		defer os.RemoveAll(room)
+		policy, err := sandbox.Room(room, t.cage.host.Home, t.cage.host.StateRoot, t.cage.host.Environ)
+		if err != nil {
+			t.note("what became of the repository's history is not known: %v", err)
+			return
+		}
+		git.Cage = func(argv []string) ([]string, []string, error) { return policy.Command(t.cage.host.Own(), argv) }
+	}
+	found, err := t.place.base.History(ctx, git)
+	if err != nil {
+		t.note("what became of the repository's history is not known: %v", err)
+		return
+	}
+	var list []Violation
+	for _, r := range found {
+		if r.Kind.Violation() {
+			list = append(list, Violation{What: r.What})
+		} else {
+			t.note("%s", r.What)
+		}
+	}
+	if len(list) > 0 {
+		t.violation("the worker took away what was there", list...)
+		t.res.Hints = append(t.res.Hints, "oc-job undo "+t.res.ID+" --history gives it back")
+	}
 }
 
 // writePatch writes the difference for whoever wants to read or apply it. What cannot be written is noted: the snapshots hold it too.
