@@ -9,37 +9,44 @@ import (
 // A cache is a directory in which a build tool keeps what it can fetch or make again. Only such directories are granted to
 // a writing run: never one with programs that are run later by name (~/go/bin, ~/.cargo/bin, ~/.npm/_npx, ~/.cache/pre-commit,
 // ~/.gradle/wrapper, ~/.rustup), since a program planted there would run outside every sandbox. What is in a granted
-// cache could be poisoned by a worker; that risk is the price of builds that work.
+// cache could be poisoned by a worker; that risk is the price of builds that work, but for a run that is to be checked: it has a [Run.Layer].
 type cache struct {
 	program string // the tool; a missing directory is made when this is on PATH, because the tool could not make it
 	env     string // holds the directory, where set
 	path    string // default, below HOME or an XDG directory
+	// moves are the variables that give the tool another directory, the only one that it writes; see [Run.LayerEnv]. Empty: there is none, or
+	// goEnv and its like know a better way.
+	moves []string
 }
 
 var caches = []cache{
-	{"go", "GOCACHE", ".cache/go-build"}, {"go", "GOMODCACHE", "go/pkg/mod"}, {"go", "", "go/pkg/sumdb"},
-	{"golangci-lint", "GOLANGCI_LINT_CACHE", ".cache/golangci-lint"}, {"staticcheck", "STATICCHECK_CACHE", ".cache/staticcheck"},
-	{"gopls", "GOPLSCACHE", ".cache/gopls"},
-	{"npm", "", ".npm/_cacache"}, {"npm", "", ".npm/_logs"}, {"node-gyp", "", ".cache/node-gyp"},
-	{"pnpm", "", ".local/share/pnpm/store"}, {"pnpm", "", ".cache/pnpm"}, {"pnpm", "", ".local/state/pnpm"},
-	{"yarn", "YARN_CACHE_FOLDER", ".cache/yarn"}, {"yarn", "", ".yarn/berry/cache"}, {"yarn", "", ".yarn/berry/metadata"},
-	{"bun", "BUN_INSTALL_CACHE_DIR", ".bun/install/cache"}, {"deno", "DENO_DIR", ".cache/deno"},
-	{"pip", "PIP_CACHE_DIR", ".cache/pip"}, {"uv", "UV_CACHE_DIR", ".cache/uv"}, {"poetry", "POETRY_CACHE_DIR", ".cache/pypoetry"},
-	{"pdm", "", ".cache/pdm"},
-	{"cargo", "", ".cargo/registry"}, {"cargo", "", ".cargo/git"},
-	{"gradle", "", ".gradle/caches"}, {"gradle", "", ".gradle/daemon"}, {"gradle", "", ".gradle/native"},
-	{"gradle", "", ".gradle/notifications"}, {"gradle", "", ".gradle/workers"}, {"gradle", "", ".gradle/.tmp"},
-	{"mvn", "", ".m2/repository"}, {"sbt", "", ".ivy2/cache"}, {"cs", "COURSIER_CACHE", ".cache/coursier"},
-	{"dotnet", "NUGET_PACKAGES", ".nuget/packages"}, {"dotnet", "", ".local/share/NuGet"},
-	{"composer", "COMPOSER_CACHE_DIR", ".cache/composer"}, {"bundle", "", ".bundle/cache"}, {"mix", "", ".hex/packages"},
-	{"swift", "", ".cache/org.swift.swiftpm"}, {"zig", "ZIG_GLOBAL_CACHE_DIR", ".cache/zig"}, {"bazel", "", ".cache/bazel"},
-	{"ccache", "CCACHE_DIR", ".cache/ccache"}, {"sccache", "SCCACHE_DIR", ".cache/sccache"},
+	{"go", "GOCACHE", ".cache/go-build", nil}, {"go", "GOMODCACHE", "go/pkg/mod", nil}, {"go", "", "go/pkg/sumdb", nil},
+	{"golangci-lint", "GOLANGCI_LINT_CACHE", ".cache/golangci-lint", []string{"GOLANGCI_LINT_CACHE"}},
+	{"staticcheck", "STATICCHECK_CACHE", ".cache/staticcheck", []string{"STATICCHECK_CACHE"}}, {"gopls", "GOPLSCACHE", ".cache/gopls", []string{"GOPLSCACHE"}},
+	{"npm", "", ".npm/_cacache", []string{"npm_config_cache"}}, {"npm", "", ".npm/_logs", nil}, {"node-gyp", "", ".cache/node-gyp", nil},
+	{"pnpm", "", ".local/share/pnpm/store", []string{"npm_config_store_dir", "pnpm_config_store_dir"}},
+	{"pnpm", "", ".cache/pnpm", []string{"npm_config_cache_dir", "pnpm_config_cache_dir"}},
+	{"pnpm", "", ".local/state/pnpm", []string{"npm_config_state_dir", "pnpm_config_state_dir"}},
+	{"yarn", "YARN_CACHE_FOLDER", ".cache/yarn", []string{"YARN_CACHE_FOLDER"}},
+	{"yarn", "", ".yarn/berry/cache", []string{"YARN_GLOBAL_FOLDER"}}, {"yarn", "", ".yarn/berry/metadata", nil},
+	{"bun", "BUN_INSTALL_CACHE_DIR", ".bun/install/cache", []string{"BUN_INSTALL_CACHE_DIR"}}, {"deno", "DENO_DIR", ".cache/deno", []string{"DENO_DIR"}},
+	{"pip", "PIP_CACHE_DIR", ".cache/pip", []string{"PIP_CACHE_DIR"}}, {"uv", "UV_CACHE_DIR", ".cache/uv", []string{"UV_CACHE_DIR"}},
+	{"poetry", "POETRY_CACHE_DIR", ".cache/pypoetry", []string{"POETRY_CACHE_DIR"}}, {"pdm", "", ".cache/pdm", []string{"PDM_CACHE_DIR"}},
+	{"cargo", "", ".cargo/registry", nil}, {"cargo", "", ".cargo/git", nil},
+	{"gradle", "", ".gradle/caches", nil}, {"gradle", "", ".gradle/daemon", nil}, {"gradle", "", ".gradle/native", nil},
+	{"gradle", "", ".gradle/notifications", nil}, {"gradle", "", ".gradle/workers", nil}, {"gradle", "", ".gradle/.tmp", nil},
+	{"mvn", "", ".m2/repository", nil}, {"sbt", "", ".ivy2/cache", nil}, {"cs", "COURSIER_CACHE", ".cache/coursier", []string{"COURSIER_CACHE"}},
+	{"dotnet", "NUGET_PACKAGES", ".nuget/packages", nil}, {"dotnet", "", ".local/share/NuGet", []string{"NUGET_HTTP_CACHE_PATH"}},
+	{"composer", "COMPOSER_CACHE_DIR", ".cache/composer", []string{"COMPOSER_CACHE_DIR"}}, {"bundle", "", ".bundle/cache", []string{"BUNDLE_USER_CACHE"}},
+	{"mix", "", ".hex/packages", nil}, {"swift", "", ".cache/org.swift.swiftpm", nil},
+	{"zig", "ZIG_GLOBAL_CACHE_DIR", ".cache/zig", []string{"ZIG_GLOBAL_CACHE_DIR"}}, {"bazel", "", ".cache/bazel", nil},
+	{"ccache", "CCACHE_DIR", ".cache/ccache", nil}, {"sccache", "SCCACHE_DIR", ".cache/sccache", nil},
 }
 
 // lockFiles are single files that a tool has to lock, as far as they exist.
 var lockFiles = []cache{
-	{"cargo", "", ".cargo/.package-cache"}, {"cargo", "", ".cargo/.package-cache-mutate"}, {"cargo", "", ".cargo/.global-cache"},
-	{"npm", "", ".npm/_update-notifier-last-checked"},
+	{"cargo", "", ".cargo/.package-cache", nil}, {"cargo", "", ".cargo/.package-cache-mutate", nil}, {"cargo", "", ".cargo/.global-cache", nil},
+	{"npm", "", ".npm/_update-notifier-last-checked", nil},
 }
 
 // buildCaches lists the real paths of the caches, after making those whose tool is there. One that cannot be made is left out:

@@ -7,12 +7,18 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"opencode-delegate/internal/gocache"
 )
 
 // Main carries out the hidden role when args (os.Args) ask for it; every main calls it before anything else. ok is
 // false when the call is an ordinary one. Otherwise the process has either become another program, and Main does not
-// return, or it could not, and exits with the given code.
+// return, or it could not, and exits with the given code. It also carries out the role of package gocache, to which the
+// environment of a layer sends the go command.
 func Main(args []string) (exit int, ok bool) {
+	if exit, ok := gocache.Main(args); ok {
+		return exit, true
+	}
 	if len(args) < 2 || args[1] != role {
 		return 0, false
 	}

@@ -30,8 +30,11 @@ type Run struct {
 	// Keep are places that nobody asked to open and that stay closed: a grant that the caller has not named (/tmp, the build caches) is left out
 	// where it would open one.
 	Keep []string
-	// Layer is a directory for private build caches; empty: the caller's are used.
+	// Layer is a directory of this run or check alone, which exists, may lie in our records, and takes the place of all build caches: the
+	// caller's can then be read, and not written. The environment of the run needs [Run.LayerEnv]. Empty: the caller's are used.
 	Layer string
+	// Warm are layers that nothing writes any more, in which the tools that can look first.
+	Warm []string
 }
 
 // ReadOnly is the policy that lets nothing be changed but what opencode keeps for itself.
@@ -64,7 +67,7 @@ func (r Run) Checking() (Policy, error) {
 	}
 	opencode := r.opencodes()
 	p.Write = slices.DeleteFunc(p.Write, func(path string) bool {
-		return slices.ContainsFunc(opencode, func(o string) bool { return within(path, o) })
+		return slices.Contains(opencode, path)
 	})
 	return p, nil
 }
@@ -106,6 +109,7 @@ func (r Run) Writing() (Policy, error) {
 		}
 		p.Write = append(p.Write, real)
 	}
+	asked := map[string]bool{}
 	for _, path := range r.AllowWrite {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -116,11 +120,28 @@ func (r Run) Writing() (Policy, error) {
 				With("name a smaller directory; --no-sandbox runs without these limits")
 		}
 		p.Write = append(p.Write, real)
+		asked[real] = true
 	}
-	for _, path := range append([]string{"/tmp", "/var/tmp"}, buildCaches(r.Home, env)...) {
+	keep := r.keep()
+	for _, path := range append([]string{sharedMemory}, p.Write...) {
+		if k, open := keep.touched(path); open && !asked[path] {
+			return Policy{}, fault.New(fault.Usage, "%s is to stay as it is, and has to be writable for %s", k, path)
+		}
+	}
+	given := []string{"/tmp", "/var/tmp"}
+	if r.Layer == "" {
+		given = append(given, buildCaches(r.Home, env)...)
+	} else {
+		layer, err := realPaths(r.Layer)
+		if err != nil {
+			return Policy{}, err
+		}
+		p.Write = append(p.Write, layer...)
+	}
+	for _, path := range given {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			_, bad := guarded.touched(real)
-			_, kept := guard(r.Keep).touched(real)
+			_, kept := keep.touched(real)
 			if !bad && !kept {
 				p.Write = append(p.Write, real)
 			}
@@ -139,6 +160,27 @@ func (r Run) checkDir() error {
 		return fmt.Errorf("%s is no copy of a repository in our records that holds %s", r.Own, r.Dir)
 	}
 	return nil
+}
+
+// keep are the real paths of Keep.
+func (r Run) keep() guard {
+	var g guard
+	for _, path := range r.Keep {
+		g = append(g, dirOf(path))
+	}
+	return g
+}
+
+func realPaths(paths ...string) ([]string, error) {
+	var found []string
+	for _, path := range paths {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return nil, fmt.Errorf("a directory for the build caches of a run: %w", err)
+		}
+		found = append(found, real)
+	}
+	return found, nil
 }
 
 // owns reports whether a real path lies in the run's own copy.
