@@ -42,7 +42,11 @@ func (g grid) print(out io.Writer) error {
 			widths[i] = max(widths[i], min(columns(cell), cellLimit))
 		}
 	}
-	widths[0] = min(widths[0], max(g.width/3, taskLeast)) // a path may be longer than a line
+	rest := 0
+	for _, w := range widths[1:] {
+		rest += len(gap) + w
+	}
+	widths[0] = min(widths[0], max(g.width-rest, g.width/3, taskLeast)) // a path may be longer than a line
 	w := bufio.NewWriter(out)
 	for n, row := range all {
 		var b strings.Builder

@@ -53,7 +53,7 @@ func printQuotas(out io.Writer, s screen, a *cli.App, quotas []ledger.Quota) err
 	for _, q := range quotas {
 		row := []string{clean(strings.TrimSuffix(q.Provider+"/"+q.Model, "/")), string(q.Window), usd(q.Used, q.Unpriced), "", "unknown", standing(q, a.Now())}
 		if q.Limit != nil {
-			row[3], row[4] = bar(q.Used.Float(), q.Limit.Float(), 10), usd(*q.Limit, 0)
+			row[3], row[4] = bar(q.Used.Float(), q.Limit.Float(), 5), usd(*q.Limit, 0)
 			if text := "limit: " + clean(q.Source); !slices.Contains(foot, text) {
 				foot = append(foot, text)
 			}
@@ -84,11 +84,11 @@ func usd(amount ledger.USD, missing int64) string {
 func standing(q ledger.Quota, now time.Time) string {
 	switch {
 	case q.Exhausted && q.ResetAt != nil:
-		return "exhausted, ends in " + span(q.ResetAt.Sub(now)+time.Second)
+		return "exhausted for " + span(q.ResetAt.Sub(now)+time.Second)
 	case q.FullAt != nil && !q.FullAt.After(now):
 		return "beyond the limit"
 	case q.FullAt != nil:
-		return "full in " + span(q.FullAt.Sub(now)) + " at this rate"
+		return "full in " + span(q.FullAt.Sub(now))
 	}
 	return "-"
 }

@@ -37,7 +37,7 @@ func (v *reportVerb) run(a *cli.App) int {
 	if err != nil {
 		return refuse(a, err)
 	}
-	s := sheet{app: a, Since: moment(&since), By: by, Rows: []rated{}, Damaged: rep.Damaged, Later: rep.Later, Unread: rep.Unread}
+	s := sheet{app: a, Since: moment(&since), By: by, Rows: []rated{}, Damaged: rep.Damaged, Later: rep.Later, Unread: append([]string{}, rep.Unread...)}
 	for _, r := range rep.Rows {
 		s.Rows = append(s.Rows, rateOf(plain.Line(a.Secrets.String(r.Key), cellLimit), r.Totals))
 	}
@@ -209,6 +209,9 @@ func (s sheet) doubts() {
 	}
 	if t.Partial > 0 {
 		a.Say("note: %d of %d entries leave out what a subagent or a step that was cut off has spent", t.Partial, t.Entries)
+	}
+	if t.Uncounted > 0 {
+		a.Say("note: of %d of %d entries not all tokens are known: no step of theirs ended", t.Uncounted, t.Entries)
 	}
 	if s.Damaged > 0 {
 		a.Say("note: %d lines of the ledger are damaged and not in the sums", s.Damaged)

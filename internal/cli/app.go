@@ -160,6 +160,9 @@ func (a *App) Notes(c call.Call, prompt string) []string {
 	if strings.HasPrefix(c.Request.Dir, "/mnt/") && isWSL() {
 		notes = append(notes, "work below /mnt is slow under WSL; a directory of the Linux file system is faster")
 	}
+	if text := advice(c, prompt); text != "" {
+		notes = append(notes, text)
+	}
 	if a.Secrets.Found(prompt) {
 		notes = append(notes, "the task seems to hold a secret; the record keeps the task as it is")
 	}

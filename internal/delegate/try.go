@@ -165,7 +165,7 @@ func (t *try) carry(ctx context.Context, role string, a opencode.Attempt, prompt
 	if err != nil {
 		return out, err
 	}
-	t.attempted(role, out)
+	t.attempted(ctx, role, out)
 	return out, nil
 }
 
@@ -249,7 +249,7 @@ func (t *try) took(out opencode.Outcome) {
 }
 
 // attempted adds an attempt to the list.
-func (t *try) attempted(role string, out opencode.Outcome) {
+func (t *try) attempted(ctx context.Context, role string, out opencode.Outcome) {
 	a := Attempt{
 		Role: role, Try: t.n, Verdict: string(verify.None),
 		Tier: t.res.Tier, Model: out.Model, Status: fault.OK, Session: optional(out.Session), Duration: Seconds(out.Duration),
@@ -266,7 +266,7 @@ func (t *try) attempted(role string, out opencode.Outcome) {
 	if role != RoleDigest {
 		t.last = n - 1
 	}
-	r.job.Spent(a.spend(n, out, r.plan.Now()))
+	r.book(ctx, a, n, out)
 }
 
 // best is the try that stands for all: one that holds, of several the one with the smaller difference; else the one that came furthest.

@@ -13,7 +13,7 @@ import (
 // below its own.
 var layers = [][]string{
 	{"internal/crashpoint", "internal/fault", "internal/lazyregexp", "internal/plain"},
-	{"internal/excerpt", "internal/gocache", "internal/redact"},
+	{"internal/breakeven", "internal/excerpt", "internal/gocache", "internal/redact"},
 	{"internal/atomicfile", "internal/digest", "internal/event", "internal/gitconfig", "internal/lock", "internal/permission", "internal/proc", "internal/review", "internal/sandbox", "internal/tiers"},
 	{"internal/ledger", "internal/record", "internal/repocode"},
 	{"internal/gitdiff", "internal/opencode", "internal/planted", "internal/tree"},

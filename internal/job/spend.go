@@ -50,7 +50,7 @@ func (j *Job) spent(sp delegate.Spend) {
 // teach keeps what an attempt says about the usage limits of its model.
 func teach(ctx context.Context, l *ledger.Ledger, w ledger.Work, sp delegate.Spend) error {
 	switch {
-	case w.Provider == "":
+	case w.Provider == "" || sp.Subagent: // whose status is that of the whole attempt
 		return nil
 	case sp.Status == fault.QuotaExhausted:
 		return l.Exhausted(ctx, ledger.Exhaustion{Provider: w.Provider, Model: w.Model, Window: ledger.WindowIn(sp.Reason), At: sp.Ended, Until: sp.ResetAt})

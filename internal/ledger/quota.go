@@ -13,7 +13,7 @@ type Quota struct {
 	Window   Window `json:"window"`
 
 	Used     USD   `json:"used_usd"` // by runs of ours
-	Unpriced int64 `json:"unpriced"` // entries in the window without a known cost: more was used
+	Unpriced int64 `json:"unpriced"` // entries in the window with known tokens and no known cost: more was used
 	// Limit is nil when none is known.
 	Limit  *USD   `json:"limit_usd"`
 	Source string `json:"limit_source"` // where Limit comes from; "unknown"

@@ -35,7 +35,7 @@ func expected(entries []Entry, outcomes []Outcome, since time.Time, by By) (rows
 			t.Entries++
 			if e.Cost != nil {
 				t.Cost += *e.Cost
-			} else {
+			} else if e.Input != nil {
 				t.Unpriced++
 			}
 			unknown := false

@@ -18,7 +18,7 @@ type Totals struct {
 	Attempts int64 `json:"attempts"` // all entries but those of subagents
 
 	Cost     USD   `json:"cost_usd"`
-	Unpriced int64 `json:"unpriced"` // entries without a known cost
+	Unpriced int64 `json:"unpriced"` // entries with known tokens and no known cost
 	Partial  int64 `json:"partial"`  // entries that are known to leave something out
 
 	Input      int64 `json:"input"`
@@ -54,10 +54,11 @@ func (t *Totals) plus(o *Totals) {
 // totals is one entry added up.
 func (s *Spent) totals() (t Totals) {
 	t.Entries, t.Attempts, t.Partial = 1, one(!s.Subagent), one(s.Partial)
-	if s.Cost == nil {
-		t.Unpriced = 1
-	} else {
+	switch {
+	case s.Cost != nil:
 		t.Cost = *s.Cost
+	case s.Input != nil:
+		t.Unpriced = 1
 	}
 	to := [...]*int64{&t.Input, &t.Output, &t.Reasoning, &t.CacheRead, &t.CacheWrite, &t.Read, &t.Written}
 	const tokens = 5 // the first ones
