@@ -82,12 +82,21 @@ func reachable(path string, writable []string) bool {
 	if !filepath.IsAbs(path) {
 		return true
 	}
-	paths := []string{filepath.Clean(path)}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		paths = append(paths, real)
-	}
+	paths := []string{filepath.Clean(path), realOf(path)}
 	return slices.ContainsFunc(writable, func(w string) bool {
 		w = strings.TrimSuffix(filepath.Clean(w), string(filepath.Separator))
 		return slices.ContainsFunc(paths, func(p string) bool { return p == w || strings.HasPrefix(p, w+string(filepath.Separator)) })
 	})
+}
+
+// realOf is the real path as far as it exists: what is missing at its end may be there when the check runs.
+func realOf(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(realOf(parent), filepath.Base(path))
+	}
+	return path
 }
