@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"opencode-delegate/internal/call"
@@ -47,7 +48,7 @@ func (v *listVerb) run(a *cli.App) int {
 	} else {
 		lines := make([]line, len(jobs))
 		for i, j := range jobs {
-			lines[i] = line{Row: rowOf(a, j, spent(store, j)), lineage: lineage(j)}
+			lines[i] = line{Row: rowOf(a, j, spent(store, j)), work: workWord(j.Work), lineage: lineage(j)}
 		}
 		err = newTable(screenOf(a), lines).print(a.Stdout, lines)
 	}
@@ -60,6 +61,14 @@ func (v *listVerb) run(a *cli.App) int {
 // collectLate lets garbage lie, within the limit that main sets: whoever reads ten thousand records and then ends would
 // collect it a dozen times.
 func collectLate() { debug.SetGCPercent(400) }
+
+// workWord is where work is that is not where it was made, in a table.
+func workWord(f job.Fate) string {
+	if f == job.InPlace {
+		return ""
+	}
+	return strings.ReplaceAll(string(f), "_", " ")
+}
 
 // lineage says in a few words which job this one goes back to; the end of an id tells jobs of one day apart.
 func lineage(j job.View) string {
@@ -103,6 +112,8 @@ type entry struct {
 	RetryOf    string `json:"retry_of,omitempty"`
 	ContinueOf string `json:"continue_of,omitempty"`
 	Problem    string `json:"problem,omitempty"` // why the record cannot be read
+
+	Work job.Fate `json:"work,omitempty"` // where its work is
 }
 
 // taskLimit is the number of code points of a task or of a problem.
@@ -114,7 +125,7 @@ func listed(a *cli.App, j job.View, cost *float64) entry {
 		Tier: optional(j.Tier), Model: optional(j.Model), Dir: optional(j.Dir), Caller: optional(j.Caller),
 		CreatedAt: moment(&j.CreatedAt), StartedAt: moment(j.StartedAt), EndedAt: moment(j.EndedAt),
 		CostUSD: cost, Task: optional(plain.Line(a.Secrets.String(j.Task), taskLimit)),
-		RetryOf: j.RetryOf, ContinueOf: j.ContinueOf, Problem: plain.Line(j.Problem, taskLimit),
+		RetryOf: j.RetryOf, ContinueOf: j.ContinueOf, Problem: plain.Line(j.Problem, taskLimit), Work: j.Work,
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
@@ -42,6 +44,7 @@ func (v *resultVerb) run(a *cli.App) int {
 		return a.Refuse(fault.Of(err))
 	}
 	res, err := store.Result(j)
+	res.Hints = nextOf(j, res.Hints)
 	if err != nil {
 		f := fault.Of(err)
 		a.Say("%s", f.Reason)
@@ -76,6 +79,25 @@ func (v *resultVerb) run(a *cli.App) int {
 	a.SayEach("hint", res.Hints)
 	store.Heard(caller(a), j.ID)
 	return a.Signal(cli.Of(res), "")
+}
+
+// nextOf are the hints of a result as things are now: what was said of the work at the end of the run may not hold any more.
+func nextOf(j job.View, hints []string) []string {
+	told := false
+	hints = slices.DeleteFunc(slices.Clone(hints), func(h string) bool {
+		of := strings.Contains(h, "oc-job apply "+j.ID) || strings.Contains(h, "oc-job discard "+j.ID)
+		told = told || of
+		return of && j.Work != job.Unlanded
+	})
+	switch j.Work {
+	case job.NoWork, job.InPlace:
+		return hints
+	case job.Unlanded:
+		if told {
+			return hints
+		}
+	}
+	return append(hints, "work: "+workOf(j))
 }
 
 func count(flags ...bool) (n int) {

@@ -91,7 +91,7 @@ func (v *statusVerb) mine(ctx context.Context, a *cli.App, store *job.Store) int
 	} else {
 		lines := make([]line, len(jobs))
 		for i, j := range jobs {
-			lines[i] = line{Row: rowOf(a, j, spent(store, j)), lineage: lineage(j), below: r.doing(j)}
+			lines[i] = line{Row: rowOf(a, j, spent(store, j)), work: workWord(j.Work), lineage: lineage(j), below: r.doing(j)}
 		}
 		err = newTable(screenOf(a), lines).print(a.Stdout, lines)
 	}

@@ -67,9 +67,26 @@ func (r *reporter) block(j job.View, s screen) string {
 	if rep.Supervisor != nil {
 		add("supervisor", "process "+strconv.Itoa(*rep.Supervisor))
 	}
+	add("work", workOf(j))
 	add("on finish", r.finish(j))
 	add("record", rep.Record)
 	return b.String()
+}
+
+// workOf is where the work of a job is, and what can be done with it.
+func workOf(j job.View) string {
+	id := j.ID
+	switch j.Work {
+	case job.Unlanded:
+		return "isolated, unlanded: oc-job diff " + id + " shows it, oc-job apply " + id + " lands it"
+	case job.Conflict:
+		return "applied, but for conflicts: oc-job diff " + id + " shows what was to come"
+	case job.CutOff:
+		return "a landing, an undo or a discard was cut off: the same call goes on with it"
+	case job.InPlace:
+		return "in place: oc-job undo " + id + " takes it back"
+	}
+	return strings.ReplaceAll(string(j.Work), "_", " ")
 }
 
 // finish is what became of the command of --on-finish, where it failed.

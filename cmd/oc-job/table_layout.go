@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -14,6 +15,7 @@ import (
 // A line of a table is a row and what is said of it beside.
 type line struct {
 	watch.Row
+	work    string // where its work is; the column is there when one has some
 	lineage string // is shown where there is room for all of it
 	below   string // is shown on a line of its own
 }
@@ -56,6 +58,9 @@ func newTable(s screen, lines []line) table {
 		{"AGE", func(l line) string { return l.Age }, 8, true, 0},
 		{"COST", func(l line) string { return l.Cost }, 8, true, 0},
 	}}
+	if slices.ContainsFunc(lines, func(l line) bool { return l.work != "" }) {
+		t.cols = slices.Insert(t.cols, stateColumn+1, column{"WORK", func(l line) string { return l.work }, 9, false, 0})
+	}
 	used := 0
 	for i := range t.cols {
 		c := &t.cols[i]

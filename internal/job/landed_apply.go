@@ -53,10 +53,7 @@ func (s *Store) Apply(ctx context.Context, id string, c Call) (l Landed, again b
 			return l, false, err
 		}
 	}
-	from, after, err := w.fixed(ctx, c.Environ)
-	if err == nil {
-		err = w.gone(from)
-	}
+	from, after, err := w.toLand(ctx, c.Environ)
 	if err != nil {
 		return l, false, err
 	}

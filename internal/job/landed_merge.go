@@ -26,10 +26,7 @@ func (s *Store) Merge(ctx context.Context, id string, c Call) (l Landed, done wo
 			return l, done, false, err
 		}
 	}
-	from, after, err := w.fixed(ctx, c.Environ)
-	if err == nil {
-		err = w.gone(from)
-	}
+	from, after, err := w.toLand(ctx, c.Environ)
 	if err != nil {
 		return l, done, false, err
 	}
