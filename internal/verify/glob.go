@@ -50,6 +50,16 @@ func (g Globs) Match(name string) bool {
 	return ok
 }
 
+// part is the shortest beginning of a path that matches: the path itself, or a directory in which it lies; empty when nothing does.
+func (g Globs) part(name string) string {
+	for i := range name + "/" {
+		if (i == len(name) || name[i] == '/') && i > 0 && g.Match(name[:i]) {
+			return name[:i]
+		}
+	}
+	return ""
+}
+
 func (g Globs) find(name string, fold bool) (glob, bool) {
 	if fold {
 		name = strings.ToLower(name)

@@ -99,7 +99,7 @@ func (g *Guard) Reset(changes []tree.Change, after func(path string) ([]byte, er
 		if c.Kind == tree.Deleted || restore[c.Path] {
 			continue
 		}
-		added := c.Kind == tree.Added && (g.protected.Match(c.Path) || g.config.Match(c.Path) && g.dirs[path.Dir(c.Path)])
+		added := c.Kind == tree.Added && (g.protected.Match(c.Path) || g.configures(c.Path))
 		if added || blocks(c.Path, restore) {
 			remove[c.Path] = true
 		}
@@ -148,17 +148,20 @@ func (g *Guard) holds(old string, c tree.Change, after func(string) ([]byte, err
 // steers reports whether a file that is new decides about how the checks of the base run.
 func (g *Guard) steers(name string, after func(string) ([]byte, error)) bool {
 	switch {
-	case inDependencies(name), g.steering.Match(name):
+	case inDependencies(name), g.steering.Match(name), g.configures(name):
 		return true
-	case !g.dirs[path.Dir(name)]:
-		return false // what is in a directory that is new has no say about the rest
-	case g.named[name], g.config.Match(name):
-		return true
-	case strings.HasSuffix(name, "_test.go"):
+	case strings.HasSuffix(name, "_test.go") && g.dirs[path.Dir(name)]:
 		text, err := after(name)
 		return err != nil || len(text) > ReadLimit || goSteers().Match(text)
 	}
 	return false
+}
+
+// configures reports whether a file that is new tells a runner what to do with what was there before: what lies in a directory that is new
+// has no say about the rest.
+func (g *Guard) configures(name string) bool {
+	part := g.config.part(name)
+	return part != "" && g.dirs[path.Dir(part)]
 }
 
 // goSteers finds what in a test file of Go acts on every test of its package.
