@@ -330,3 +330,80 @@ func TestHistoryFromElsewhere(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Whatever a run does with git at random, an undo gives back the tree and the history.
+func TestUndoGivesBackTheHistory(t *testing.T) {
+	cases(t, 15, func(c *chaos) {
+		t := c.t
+		for range 3 + c.r.IntN(4) {
+			c.put(c.name())
+			c.commit()
+			if c.r.IntN(3) == 0 {
+				c.git("branch", fmt.Sprintf("b%d/x", c.r.IntN(1000)))
+			}
+		}
+		for range c.r.IntN(5) {
+			c.edit()
+		}
+		if c.r.IntN(3) == 0 {
+			c.tryGit(c.dir, "stash", "-q")
+			c.edit()
+		}
+		if c.r.IntN(2) == 0 {
+			c.git("pack-refs", "--all")
+		}
+		before, tree := c.gitLook(), look(t, c.dir, false)
+		s := c.take()
+		var done []string
+		for range 1 + c.r.IntN(8) {
+			op := [][]string{
+				{"reset", "-q", "--hard", "HEAD~1"}, {"reset", "-q", "--soft", "HEAD~1"}, {"stash", "-q", "-u"}, {"stash", "pop", "-q"}, {"stash", "drop", "-q"}, {"clean", "-qfdx"},
+				{"add", "-A"}, {"commit", "-qam", "run", "--allow-empty"}, {"commit", "-q", "--amend", "-m", "amended"}, {"checkout", "-q", "-b", fmt.Sprint("n", c.r.IntN(1000))},
+				{"checkout", "-q", "--detach"}, {"branch", "b1"}, {"rebase", "-q", "--root"}, {"gc", "-q", "--prune=now"}, {"reflog", "expire", "--expire=now", "--all"}, {"checkout", "--", "."}, {"tag", "-f", "t"},
+			}[c.r.IntN(17)]
+			c.tryGit(c.dir, op...)
+			done = append(done, strings.Join(op, " "))
+			if c.r.IntN(2) == 0 {
+				c.edit()
+			}
+		}
+		for line := range strings.Lines(c.git("for-each-ref", "--format=%(refname)", "refs/heads/b*")) {
+			if c.r.IntN(2) == 0 {
+				c.tryGit(c.dir, "update-ref", "-d", strings.TrimSpace(line))
+			}
+		}
+		c.end(s)
+		c.historyOf(s)
+		c.restore(s, Undo{History: true})
+		if got := c.gitLook(); got != before {
+			t.Errorf("%q: the repository is not as it was:\n%s", done, differs(before, got))
+		}
+		if got := look(t, c.dir, false); got != tree {
+			t.Errorf("%q: the tree is not as it was:\n%s", done, differs(tree, got))
+		}
+	})
+}
+
+// Each git that reads what a worker wrote runs in the cage.
+func TestTheCageIsClosed(t *testing.T) {
+	w := grown(t)
+	s := w.take()
+	w.git("reset", "-q", "--hard", "HEAD~1")
+	w.end(s)
+	n := 0
+	o := HistoryOptions{Environ: w.environ(), Cage: func(argv []string) ([]string, []string, error) {
+		if n++; !filepath.IsAbs(argv[0]) {
+			t.Errorf("%q", argv)
+		}
+		return append([]string{"/usr/bin/env", "CAGE=1"}, argv...), []string{"X=1"}, nil
+	}}
+	told, err := s.History(t.Context(), o)
+	w.must(err)
+	if n < 3 || len(told) != 2 {
+		t.Errorf("%d gits in the cage, %v", n, told)
+	}
+	o.Cage = func([]string) ([]string, []string, error) { return nil, nil, errors.New("no cage") }
+	if _, err := s.Restore(t.Context(), Undo{History: true, Git: o}); err == nil || !strings.Contains(err.Error(), "no cage") {
+		t.Errorf("%v", err)
+	}
+}

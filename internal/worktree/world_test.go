@@ -309,9 +309,14 @@ func (c *chaos) edit() {
 	}
 }
 
-// cases calls f with worlds of fresh seeds, which a failure prints.
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// cases calls f with worlds of fresh seeds, which a failure prints. WORKTREE_CASES says how many, WORKTREE_SEED which one.
 func cases(t *testing.T, n int, f func(c *chaos)) {
 	first := rand.Uint64()
+	if s := os.Getenv("WORKTREE_CASES"); s != "" {
+		fmt.Sscan(s, &n)
+	}
 	if s := os.Getenv("WORKTREE_SEED"); s != "" {
 		fmt.Sscan(s, &first)
 		n = 1
@@ -325,7 +330,7 @@ func cases(t *testing.T, n int, f func(c *chaos)) {
 					t.Logf("again with WORKTREE_SEED=%d", seed)
 				}
 			}()
-			f(&chaos{newWorld(t), rand.New(rand.NewPCG(seed, 1))})
+			f(&chaos{newWorld(t), newRand(seed)})
 		})
 	}
 }
