@@ -182,7 +182,7 @@ func (s sheet) plot(out io.Writer, on screen) error {
 		return nil
 	}
 	label = min(label, max(on.width/3, 1))
-	if _, err := fmt.Fprintf(out, "\n%s\n", on.style(bold, what+" by "+string(s.By))); err != nil {
+	if _, err := fmt.Fprintf(out, "\n%s\n", on.style(bold, fit(what+" by "+string(s.By), on.width))); err != nil {
 		return err
 	}
 	for _, r := range rows {
@@ -194,7 +194,13 @@ func (s sheet) plot(out io.Writer, on screen) error {
 		text := key + strings.Repeat(" ", label-columns(key)) + gap
 		room := on.width - columns(text) - len(gap) - 12
 		drawn := bar(value(r), most, min(room, 60))
-		if _, err := fmt.Fprintf(out, "%s%s%s\n", text, on.style(cyan, drawn), fit(gap+number, on.width-columns(text)-columns(drawn))); err != nil {
+		row := text + drawn + gap + number
+		if columns(row) > on.width {
+			row = strings.TrimRight(fit(row, on.width), " ")
+		} else {
+			row = text + on.style(cyan, drawn) + gap + number
+		}
+		if _, err := fmt.Fprintln(out, row); err != nil {
 			return err
 		}
 	}
