@@ -95,12 +95,18 @@ func (g *Guard) Reset(changes []tree.Change, after func(path string) ([]byte, er
 	if len(touched) == 0 {
 		return Reset{}
 	}
+	above := map[string]bool{}
+	for name := range restore {
+		for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+			above[dir] = true
+		}
+	}
 	for _, c := range changes {
 		if c.Kind == tree.Deleted || restore[c.Path] {
 			continue
 		}
 		added := c.Kind == tree.Added && (g.protected.Match(c.Path) || g.configures(c.Path))
-		if added || blocks(c.Path, restore) {
+		if added || blocks(c.Path, restore, above) {
 			remove[c.Path] = true
 		}
 	}
@@ -108,10 +114,13 @@ func (g *Guard) Reset(changes []tree.Change, after func(path string) ([]byte, er
 }
 
 // blocks reports whether something at a path keeps one of the files from its place: a link where a directory was, or what is in a directory
-// where the file was.
-func blocks(name string, restore map[string]bool) bool {
-	for r := range restore {
-		if strings.HasPrefix(r, name+"/") || strings.HasPrefix(name, r+"/") {
+// where the file was. above are the directories of the files.
+func blocks(name string, restore, above map[string]bool) bool {
+	if above[name] {
+		return true
+	}
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if restore[dir] {
 			return true
 		}
 	}
