@@ -21,6 +21,7 @@ const maxRepositories = 64
 type ignored struct {
 	dir     string
 	environ []string
+	cage    Cage
 	asked   int
 	paths   map[string]bool // what git ignores; of a directory that it ignores as a whole only the directory itself
 	byName  map[string]bool // directories below which git could not be asked: names alone decide
@@ -62,6 +63,7 @@ func (g *ignored) ask(ctx context.Context, at, dir, gitDir, common, top string) 
 		return err
 	}
 	defer git.close()
+	git.cage = g.cage
 	rel, err := filepath.Rel(top, dir)
 	if err != nil {
 		return err

@@ -1,9 +1,12 @@
+//go:build unix
+
 package worktree
 
 import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -147,5 +150,53 @@ func TestLineEndsAndNestedRepositories(t *testing.T) {
 	w.restore(s, Undo{History: true})
 	if got := look(t, w.dir, false); got != before {
 		t.Errorf("%s", differs(before, got))
+	}
+}
+
+// What lands is what git does not ignore, and what was there before; a destroyed repository changes little of it.
+func TestALandingLeavesOutWhatGitIgnores(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  func(w *world)
+		want string
+	}{
+		{"as it is", func(*world) {}, ".env .gitignore a d d/new vendor vendor/f"},
+		{"with other patterns", func(w *world) { w.write(".gitignore", "a\nd\nvendor\n") }, ".env .gitignore a node_modules node_modules/m node_modules/m/f out out/x"},
+		{"without a repository", func(w *world) { w.must(os.RemoveAll(w.path(".git"))) }, ".env .gitignore a d d/new out out/x vendor vendor/f"},
+		{"with a damaged one", func(w *world) { w.write(".git/index", "rubbish") }, ".env .gitignore a d d/new out out/x vendor vendor/f"},
+		{"with a pipe for a pattern file", func(w *world) {
+			w.must(os.MkdirAll(w.path("p"), 0o755))
+			w.must(exec.Command("mkfifo", w.path("p/.gitignore")).Run())
+		}, ".env .gitignore a d d/new out out/x p vendor vendor/f"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.write(".gitignore", "node_modules\nout\n.env\n")
+			w.write(".env", "SECRET=1\n")
+			w.write("a", "1\n")
+			w.commit()
+			s := w.take()
+			for _, name := range []string{".env", "a", "d/new", "vendor/f", "out/x", "node_modules/m/f"} {
+				w.write(name, "run\n")
+			}
+			c.run(w)
+			asked := 0
+			o := w.options()
+			o.Since, o.Landing = s, true
+			o.Cage = func(argv []string) ([]string, []string, error) { asked++; return argv, nil, nil }
+			after, err := Take(t.Context(), w.dir, w.store(), o)
+			w.must(err)
+			var got []string
+			for _, e := range after.list.entries {
+				got = append(got, e.path)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			if _, err := os.Lstat(w.path(".git")); err == nil && asked == 0 {
+				t.Error("git was asked outside of the cage")
+			}
+		})
 	}
 }

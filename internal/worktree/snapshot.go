@@ -13,10 +13,18 @@
 //
 // Contents are the bytes on the disk; no filter and no attribute counts. Covered are tracked, untracked and ignored files. Not
 // covered, and named by [Snapshot.Left]: ignored directories of dependencies (node_modules, .venv, …), ignored files above 50 MB, what is no
-// file, link or directory, what cannot be read, and each .git. Owners, times and extended attributes are not kept.
+// file, link or directory, what cannot be read, and each .git. Owners, times and extended attributes are not kept. What a run changes in ignored
+// dependencies is seen by [Snapshot.Dependencies].
 //
-// Before the run git is asked which files it ignores, with a git directory of our own. After the run no git is asked: what was covered
-// before is covered then, and what is new is covered too, whatever .gitignore now says.
+// Beside it stands what the repository of the directory is: HEAD, refs, index, stash, what is under way. Its objects get a second name in the store, so
+// that no gc takes old commits away. [Snapshot.History] names what a run did to that, and Restore gives it back when asked. Repositories
+// inside, submodules included, are covered as files, without their history.
+//
+// Before the run git is asked which files it ignores, with a git directory of our own; it needs no cage: ignore files and the index are data to it, and
+// it is told nothing of configuration. After the run what was covered before is covered, and what is new is covered too, whatever .gitignore now
+// says; only for what is to land ([Options].Landing) git is asked again, and that and the one which looks at commits belong into a [Cage].
+//
+// Each of Take, End, Restore and Apply may be killed at any moment and done again with the same arguments.
 package worktree
 
 import (
@@ -49,6 +57,10 @@ type Options struct {
 	// Since is an earlier snapshot of the same directory. Contents of files that nobody has touched since are taken from it, and git is not asked: what
 	// it did not cover is not covered, what is new is. The new snapshot needs the earlier one no longer.
 	Since *Snapshot
+	// Landing is for what a run has made: files that git ignores now do not belong to it unless Since holds them. It needs Since.
+	Landing bool
+	// Cage is closed around the git that is asked for a Landing: it reads what a worker may have written.
+	Cage Cage
 
 	history bool // the repository's state is recorded too
 }
@@ -84,6 +96,9 @@ func Take(ctx context.Context, dir, store string, o Options) (*Snapshot, error) 
 	o.history = true
 	if o.Since != nil && o.Since.list.dir != dir {
 		return nil, fault.New(fault.Usage, "a snapshot of %s cannot go on from one of %s", dir, o.Since.list.dir)
+	}
+	if o.Landing && o.Since != nil {
+		return take(ctx, dir, store, o, newMade(dir, o))
 	}
 	if o.Since != nil {
 		return take(ctx, dir, store, o, newCovered(o.Since.list))
