@@ -20,12 +20,14 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := fakePlace(t, "OC_FAKE=sh", "OC_FAKE_SH=date +%s%N > out.txt")
+	p := fakePlace(t, "OC_FAKE=sh", "OC_FAKE_SH=date +%s%N > out.txt", `OC_FAKE_TEXT={"findings": []}`)
 	p.Git("init", "-q")
 	p.Git("add", ".")
 	p.Git("-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "-m", "one")
 	p.Git("branch", "-M", "main")
 	p.Write("project/a.txt", "hello again\n") // for a review
+	p.Write("project/src/parser.go", "package src\n")
+	p.Write("project/docs/format.md", "It is text.\n")
 	p.Write("project/brief.md", "Do it.\n")
 	p.Write("project/build.log", "error: x\n")
 	p.Write("project/dist/keep", "")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -29,8 +30,28 @@ func TestRealReview(t *testing.T) {
 	p := realPlace(t)
 	p.Write("project/a.txt", "hello\nthis line is new\n")
 	before := p.Snapshot()
-	o := p.verb("review", `mind the greeting [[mock:[{"calls":[{"tool":"read","args":{"filePath":"a.txt"}},{"tool":"bash","args":{"command":"echo x > b.txt","description":"x"}}]},{"text":"a.txt:2 low: it is new","digest":true}]]]`)
+	finding := func(file string, line int, claim string) map[string]any {
+		return map[string]any{"file": file, "line": line, "severity": "low", "claim": claim, "evidence": "I read it.", "suggestion": "Say good morning."}
+	}
+	list, err := json.Marshal(map[string]any{"findings": []any{finding("b/a.txt", 2, "it is new"), finding("invented.txt", 1, "it is not there"), finding("a.txt", 99, "the line is not there")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := json.Marshal([]map[string]any{
+		{"calls": []any{map[string]any{"tool": "read", "args": map[string]any{"filePath": "a.txt"}}, map[string]any{"tool": "bash", "args": map[string]any{"command": "echo x > b.txt", "description": "x"}}}},
+		{"text": "Here is what I found.\n\n```json\n" + string(list) + "\n```"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := p.verb("review", "mind the greeting [[mock:"+string(script)+"]]")
 	o.want(t, "OK")
+	if want := "findings: 1 (1 low); dropped: 2 that name no place in what was reviewed\nF1    low       a.txt:2  it is new\n"; !strings.HasPrefix(o.stdout, want) {
+		t.Errorf("stdout is\n%s\nwant\n%s", o.stdout, want)
+	}
+	if r := p.result(o).Review; r == nil || len(r.Findings) != 1 || r.Dropped != 2 || r.Base == nil || r.Findings[0].Suggestion != "Say good morning." {
+		t.Errorf("%+v", r)
+	}
 	if after := p.Snapshot(); len(after) != len(before) {
 		t.Errorf("%d files, were %d", len(after), len(before))
 	}
