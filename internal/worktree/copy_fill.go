@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"opencode-delegate/internal/fault"
@@ -95,6 +96,7 @@ func (c *Copy) dirt(ctx context.Context, g *git, p part, known, dirty map[string
 			paths = append(paths, name)
 		}
 	}
+	slices.Sort(paths)
 	return paths, err
 }
 

@@ -24,15 +24,16 @@ func (w *world) newCopy(o CopyOptions) *Copy {
 	return c
 }
 
-// The copy of a clean checkout has its files, and the patch of what is done in it makes of the checkout what is in the copy. The repository
-// changes by one ref.
+// The copy of a checkout has its files, and however what is done in it lands (by git apply of the patch, by Apply, as a commit, by a merge), it makes of the
+// checkout what is in the copy. Until then the repository changes by one ref.
 func TestCopyAndItsPatch(t *testing.T) {
-	cases(t, 25, func(c *chaos) {
+	cases(t, 50, func(c *chaos) {
 		t := c.t
 		for range 5 + c.r.IntN(25) {
 			c.put(c.name())
 		}
-		if c.r.IntN(2) == 0 {
+		crlf := c.r.IntN(3) == 0
+		if crlf {
 			c.git("config", "core.autocrlf", []string{"true", "input"}[c.r.IntN(2)])
 		}
 		c.commit()
@@ -52,6 +53,24 @@ func TestCopyAndItsPatch(t *testing.T) {
 		if !dirty && c.gitIn(cp.Tree(), "status", "--porcelain") != "" {
 			t.Errorf("the copy is not clean: %s", c.gitIn(cp.Tree(), "status", "--porcelain"))
 		}
+		user := c.dir
+		c.dir = cp.Tree()
+		for range 1 + c.r.IntN(3) {
+			for range 1 + c.r.IntN(8) {
+				c.edit()
+			}
+			switch c.r.IntN(4) {
+			case 0, 1:
+				c.git("add", "-A")
+				c.git("commit", "-q", "--allow-empty", "-m", "by the worker")
+			case 2:
+				c.git("add", "-A")
+				c.git("commit", "-q", "--allow-empty", "--amend", "-m", "amended")
+			}
+		}
+		want := patchLook(t, c.dir)
+		c.dir = user
+		result := c.result(cp)
 		var kept []string
 		for line := range strings.SplitSeq(look(t, c.path(".git"), true), "\n") {
 			if !strings.HasPrefix(line, `"refs/opencode-delegate`) {
@@ -61,29 +80,43 @@ func TestCopyAndItsPatch(t *testing.T) {
 		if got := strings.Join(kept, "\n"); got != git {
 			t.Fatalf("the repository changed:\n%s", differs(git, got))
 		}
-		user := c.dir
-		c.dir = cp.Tree()
-		for range 1 + c.r.IntN(15) {
-			c.edit()
+		way := c.bring(cp, result, dirty, crlf)
+		if got := patchLook(t, c.dir); got != want {
+			t.Fatalf("%s: %s", way, differs(want, got))
 		}
-		want := patchLook(t, c.dir)
-		if c.r.IntN(2) == 0 {
-			c.git("add", "-A")
-			c.git("commit", "-q", "--allow-empty", "-m", "by the worker")
+		if way != "apply" && way != "Apply" && !dirty && c.git("status", "--porcelain") != "" {
+			t.Errorf("%s: not clean: %s", way, c.git("status", "--porcelain"))
 		}
-		result, err := cp.Result(t.Context(), c.store(), c.environ())
-		c.must(err)
-		patch := c.patch(cp.Base(), result)
-		c.dir = user
-		if patch != "" {
+	})
+}
+
+// bring lands a result in one of the ways there are.
+func (c *chaos) bring(cp *Copy, result *Snapshot, dirty, crlf bool) string {
+	c.t.Helper()
+	switch way := c.r.IntN(4); {
+	case way == 0:
+		if patch := c.patch(cp.Base(), result); patch != "" {
 			c.write(c.root+"/p", patch)
 			c.git("config", "core.autocrlf", "false") // or git apply changes line ends; ours does not
 			c.git("apply", "--whitespace=nowarn", c.root+"/p")
 		}
-		if got := patchLook(t, c.dir); got != want {
-			t.Fatalf("%s", differs(want, got))
+		return "apply"
+	case way == 1 || dirty || crlf:
+		done, err := Land(c.t.Context(), cp.Base(), result, c.dir, c.store(), LandOptions{Options: c.options()})
+		c.must(err)
+		if len(done.Conflicts) > 0 {
+			c.t.Errorf("%+v", done.Conflicts)
 		}
-	})
+		return "Apply"
+	case way == 2:
+		_, err := Land(c.t.Context(), cp.Base(), result, c.dir, c.store(), LandOptions{Options: c.options(), Message: "landed"})
+		c.must(err)
+		return "commit"
+	default:
+		_, err := Merge(c.t.Context(), cp, result, MergeOptions{Message: "the rest", Environ: c.environ()})
+		c.must(err)
+		return "merge"
+	}
 }
 
 func TestCopyLeavesDirtAtHomeUnlessAsked(t *testing.T) {
@@ -143,7 +176,7 @@ func TestDirtBehindALinkIsNotCopied(t *testing.T) {
 	}
 }
 
-// The objects that a copy borrows outlive a reset, an expiry and a collection in the user's repository.
+// The objects that a copy borrows outlive a reset, an expiry and a collection in the user's repository, and no longer than the ref.
 func TestTheRefKeepsTheBase(t *testing.T) {
 	w := newWorld(t)
 	w.write("a", "one\n")
@@ -151,16 +184,41 @@ func TestTheRefKeepsTheBase(t *testing.T) {
 	w.write("a", "two\n")
 	w.commit()
 	c := w.newCopy(w.copyOptions())
-	w.git("reset", "-q", "--hard", "HEAD~1")
-	w.git("reflog", "expire", "--expire=now", "--all")
-	w.git("gc", "-q", "--prune=now")
-	if got := w.gitIn(c.Tree(), "show", "HEAD:a"); got != "two\n" {
-		t.Errorf("%q", got)
+	w.in(c, "a", "three\n", commitAs("of the worker")...)
+	collect := func() {
+		w.git("reset", "-q", "--hard", "HEAD~1")
+		w.git("reflog", "expire", "--expire=now", "--all")
+		w.git("gc", "-q", "--prune=now")
 	}
-	w.git("update-ref", "-d", c.Ref())
+	collect()
+	fresh, err := c.Fresh(t.Context(), w.place())
+	w.must(err)
+	with, err := c.With(t.Context(), w.result(c), w.place())
+	w.must(err)
+	for _, c := range []*Copy{c, fresh, with} {
+		if got := w.gitIn(c.Tree(), "show", c.BaseCommit()+":a"); got != "two\n" {
+			t.Errorf("%q", got)
+		}
+	}
+	if h := w.history(c); h.subjects() != "of the worker" {
+		t.Errorf("%+v", h)
+	}
+	if was, err := c.Release(t.Context()); !was || err != nil {
+		t.Errorf("release: %v %v", was, err)
+	}
 	w.git("gc", "-q", "--prune=now")
-	if out, err := w.tryGit(c.Tree(), "show", "HEAD:a"); err == nil {
+	if out, err := w.tryGit(c.Tree(), "show", "HEAD~1:a"); err == nil {
 		t.Errorf("without the ref the base lives too, so this test proves nothing: %s", out)
+	}
+	after := w.result(c)
+	if patch := w.patch(c.Base(), after); !strings.Contains(patch, "+three") {
+		t.Errorf("without the base there is no patch: %s", patch)
+	}
+	if h := w.history(c); h.Lost == "" {
+		t.Errorf("without the base: %+v", h)
+	}
+	if _, err := c.Fresh(t.Context(), w.place()); err == nil {
+		t.Error("without the base there is a fresh copy")
 	}
 }
 

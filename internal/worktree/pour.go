@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -32,15 +33,8 @@ func (s *Snapshot) pour(ctx context.Context, dir string) error {
 			}
 		}
 	}
-	err = inParallel(ctx, len(s.list.entries), func(i int) error {
-		switch e := &s.list.entries[i]; e.mode.Type() {
-		case fs.ModeSymlink:
-			return root.Symlink(e.target, e.path)
-		case 0:
-			return pourFile(ctx, root, kept, e)
-		}
-		return nil
-	})
+	runs := byDirectory(s.list.entries, func(e entry) string { return e.path })
+	err = inParallel(ctx, len(runs), func(i int) error { return pourRun(ctx, root, kept, runs[i]) })
 	for i := range slices.Backward(s.list.entries) {
 		if e := &s.list.entries[i]; e.mode.IsDir() && err == nil {
 			err = root.Chmod(e.path, e.mode.Perm())
@@ -49,8 +43,29 @@ func (s *Snapshot) pour(ctx context.Context, dir string) error {
 	return err
 }
 
-func pourFile(ctx context.Context, root *os.Root, kept io.ReaderAt, e *entry) error {
-	f, err := root.OpenFile(e.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// pourRun puts the files and links of one directory there.
+func pourRun(ctx context.Context, root *os.Root, kept io.ReaderAt, run []entry) error {
+	dir, err := root.OpenRoot(path.Dir(run[0].path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	for i := range run {
+		switch e := &run[i]; e.mode.Type() {
+		case fs.ModeSymlink:
+			err = dir.Symlink(e.target, path.Base(e.path))
+		case 0:
+			err = pourFile(ctx, dir, kept, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pourFile(ctx context.Context, dir *os.Root, kept io.ReaderAt, e *entry) error {
+	f, err := dir.OpenFile(path.Base(e.path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

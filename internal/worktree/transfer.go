@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"sync"
+
+	"opencode-delegate/internal/tree"
 )
 
 // A transfer copies files from one tree to another, going through no link in either.
@@ -44,9 +47,50 @@ func (t *transfer) mkdir(name string) error {
 	return t.to.MkdirAll(name, 0o755)
 }
 
-// copies are several of copy, at the same time.
+// copies are several of copy, at the same time. Paths that are files or links of one directory stand together.
 func (t *transfer) copies(names []string) error {
-	return inParallel(t.ctx, len(names), func(i int) error { return t.copy(names[i]) })
+	runs := byDirectory(names, func(name string) string { return name })
+	return inParallel(t.ctx, len(runs), func(i int) error { return t.siblings(runs[i]) })
+}
+
+// byDirectory are runs of neighbours that lie in one directory, none longer than 500: a file is opened by its directory, and not by a way from the top.
+func byDirectory[T any](all []T, name func(T) string) (runs [][]T) {
+	for i := 0; i < len(all); {
+		first, dir := i, path.Dir(name(all[i]))
+		for i < len(all) && i-first < 500 && path.Dir(name(all[i])) == dir {
+			i++
+		}
+		runs = append(runs, all[first:i])
+	}
+	return runs
+}
+
+// siblings copies files and links of one directory. What is gone, or lies behind a link, is none.
+func (t *transfer) siblings(names []string) error {
+	dir := path.Dir(names[0])
+	if !filepath.IsLocal(filepath.FromSlash(dir)) {
+		return fs.ErrInvalid
+	}
+	if ok, err := t.shared(dir); !ok || err != nil {
+		return err
+	}
+	from, err := t.from.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := t.to.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	in := &transfer{ctx: t.ctx, from: from, to: to}
+	for _, name := range names {
+		if err := in.copy(path.Base(name)); err != nil {
+			return fmt.Errorf("%s: %w", tree.Quote(name), err)
+		}
+	}
+	return nil
 }
 
 // shared makes a directory in the target that is one in the source, and reports whether it is.
