@@ -64,7 +64,11 @@ func (r Run) goEnv(self string, layers []string) ([]string, error) {
 
 // proxyOf is the address of what a module cache has downloaded.
 func proxyOf(modules string) string {
-	address := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(modules, "cache", "download"))}
+	path := filepath.ToSlash(filepath.Join(modules, "cache", "download"))
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/…
+	}
+	address := url.URL{Scheme: "file", Path: path}
 	return strings.NewReplacer(",", "%2C", "|", "%7C").Replace(address.String())
 }
 
