@@ -92,7 +92,11 @@ func (t *teller) uncommitted() error {
 	if !known {
 		return nil
 	}
-	committed, err := t.committed(tracked)
+	heads := []string{t.before.commit()}
+	if slices.ContainsFunc(t.told, func(r Rewrite) bool { return r.Kind == Reset }) {
+		heads = append(heads, t.end.commit())
+	}
+	committed, err := t.committed(tracked, heads)
 	if err != nil {
 		return err
 	}
@@ -114,7 +118,7 @@ func (t *teller) uncommitted() error {
 			continue
 		}
 		if is := end.find(e.path); isTracked {
-			if is != nil && is.mode.IsRegular() && is.sum != e.sum && t.isBlob(is, blob, committed[path.Join(rel, e.path)]) {
+			if is != nil && is.mode.IsRegular() && is.sum != e.sum && t.isBlob(is, append(committed[path.Join(rel, e.path)], blob)) {
 				back = append(back, e.path)
 			}
 			continue
@@ -173,31 +177,33 @@ func (t *teller) tracked() (blobs map[string]string, known bool) {
 	return x.blobs, err == nil
 }
 
-// committed are the blobs of HEAD where the index before the run has others.
-func (t *teller) committed(tracked map[string]string) (map[string]string, error) {
-	head, blobs := t.before.commit(), map[string]string{}
-	if head == "" || len(tracked) == 0 {
-		return blobs, nil
+// committed are the blobs of some commits where the index before the run has others, by path.
+func (t *teller) committed(tracked map[string]string, heads []string) (map[string][]string, error) {
+	blobs := map[string][]string{}
+	for _, head := range heads {
+		if head == "" || len(tracked) == 0 {
+			continue
+		}
+		meta := ""
+		err := t.git.run(t.ctx, nil, func(out io.Reader) error {
+			return each(out, 0, func(part string) error {
+				if strings.HasPrefix(part, ":") {
+					meta = part
+				} else if f := strings.Fields(meta); len(f) == 5 {
+					blobs[part] = append(blobs[part], f[2])
+				}
+				return nil
+			})
+		}, "diff-index", "--cached", "--raw", "-z", "--no-renames", "--abbrev="+fmt.Sprint(2*t.before.idSize()), head, "--")
+		if said := (*refusal)(nil); err != nil && !errors.As(err, &said) { // a commit that is lost was told of
+			return nil, err
+		}
 	}
-	meta := ""
-	err := t.git.run(t.ctx, nil, func(out io.Reader) error {
-		return each(out, 0, func(part string) error {
-			if strings.HasPrefix(part, ":") {
-				meta = part
-			} else if f := strings.Fields(meta); len(f) == 5 {
-				blobs[part] = f[2]
-			}
-			return nil
-		})
-	}, "diff-index", "--cached", "--raw", "-z", "--no-renames", "--abbrev="+fmt.Sprint(2*t.before.idSize()), head, "--")
-	if said := (*refusal)(nil); errors.As(err, &said) {
-		return blobs, nil // the commit is lost, which refs has told
-	}
-	return blobs, err
+	return blobs, nil
 }
 
-// isBlob reports whether a file is one of two blobs, line ends aside.
-func (t *teller) isBlob(e *entry, blobs ...string) bool {
+// isBlob reports whether a file is one of some blobs, line ends aside.
+func (t *teller) isBlob(e *entry, blobs []string) bool {
 	if e.size > maxMerge {
 		return false
 	}

@@ -78,6 +78,7 @@ var rewrites = []struct {
 		w.git("commit", "-q", "--allow-empty", "-m", "two")
 	}, []string{"committed refs/heads/main"}, "2 commits were made on branch main"},
 	{"reset --hard to an older commit", func(w *world) { w.git("reset", "-q", "--hard", "HEAD~2") }, []string{"reset refs/heads/main", "discarded "}, "moved back by 2 commits"},
+	{"reset --hard of a changed file", func(w *world) { w.git("reset", "-q", "--hard", "HEAD~3") }, []string{"reset refs/heads/main", "discarded "}, "uncommitted changes of 2 tracked files are gone, they are as committed: a, f0"},
 	{"reset --soft", func(w *world) { w.git("reset", "-q", "--soft", "HEAD~1") }, []string{"reset refs/heads/main"}, "nothing leads to 1 commit any more"},
 	{"reset --hard in place", func(w *world) { w.git("reset", "-q", "--hard") }, []string{"discarded "}, "uncommitted changes of 2 tracked files are gone, they are as committed: a, f0"},
 	{"checkout of one file", func(w *world) { w.git("checkout", "-q", "--", "a") }, []string{"discarded "}, "1 tracked file are gone, it is as committed: a"},
