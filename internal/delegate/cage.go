@@ -12,6 +12,7 @@ import (
 	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/repocode"
 	"opencode-delegate/internal/sandbox"
+	"opencode-delegate/internal/verify"
 )
 
 // A cage is what holds a worker: permission rules above, the kernel's policy below.
@@ -189,8 +190,18 @@ func (c cage) close(agent, tmp string, writes bool) (grip, error) {
 		outside = append(outside, policy.Write...)
 	}
 	g, err := c.grip(agent, tmp, writes, outside)
+	if err != nil {
+		return grip{}, err
+	}
 	more := sandbox.AddEnv(g.env, writes)
-	g.env, g.add = append(g.env, more...), append(g.add, more...)
+	if writes && c.layer != "" {
+		layer, err := c.place(c.request.Dir, tmp).LayerEnv(c.host.Self)
+		if err != nil {
+			return grip{}, err
+		}
+		more = append(more, layer...)
+	}
+	g.env, g.add = sandbox.Replace(g.env, more), append(g.add, more...)
 	g.wrap = func(argv []string) ([]string, []string, error) { return policy.Command(c.host.Own(), argv) }
 	return g, err
 }
@@ -265,10 +276,12 @@ func (s site) cage(tmp string) (env []string, wrap func(argv []string) ([]string
 	if err != nil {
 		return nil, nil, err
 	}
+	reach := []string{s.root, s.try.place.root} // of the worker
 	if c.sandbox() != sandboxOn {
-		return env, nil, nil
+		return verify.CheckEnv(env, reach), nil, nil
 	}
 	run := c.place(s.dir, tmp)
+	run.Layer, run.Warm = tmp+cachesName, s.try.run.warm
 	if s.copy != nil {
 		run.Own, run.Git = s.root, []string{filepath.Join(s.root, ".git")}
 	}
@@ -276,6 +289,11 @@ func (s site) cage(tmp string) (env []string, wrap func(argv []string) ([]string
 	if err != nil {
 		return nil, nil, err
 	}
-	env = append(env, sandbox.AddEnv(env, true)...)
+	layer, err := run.LayerEnv(c.host.Self)
+	if err != nil {
+		return nil, nil, err
+	}
+	env = verify.CheckEnv(env, append(reach, policy.Write...))
+	env = sandbox.Replace(env, append(append(sandbox.AddEnv(env, true), "TMPDIR="+tmp), layer...))
 	return env, func(argv []string) ([]string, []string, error) { return policy.Command(c.host.Own(), argv) }, nil
 }

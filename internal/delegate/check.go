@@ -93,7 +93,7 @@ func (r *run) preflight(ctx context.Context, first *try) error {
 	if len(r.checks.Verify) == 0 || r.checks.NoPreflight {
 		return nil
 	}
-	at := site{try: first, dir: first.place.dir, root: first.place.root, name: "before"}
+	at := site{try: first, dir: first.place.dir, root: first.place.root, name: "before", warms: true}
 	if c := first.place.copy; c != nil {
 		fresh, err := c.Fresh(ctx, filepath.Join(first.place.home, "before"))
 		if err != nil {
@@ -383,7 +383,11 @@ type site struct {
 	dir, root string
 	copy      *worktree.Copy // nil: the caller's own tree
 	name      string         // of the executions
+	warms     bool           // it is the base: later checks may use the build caches that are filled here
 }
+
+// cachesName is what the directory of build caches is called beside that of the TMPDIR.
+const cachesName = "-caches"
 
 // run runs commands one after the other, each in a sandbox and with build caches that no worker's code has written to.
 func (s site) run(ctx context.Context, commands []string) ([]Check, error) {
@@ -413,10 +417,17 @@ func (s site) execute(ctx context.Context, cmd, name, log string) (Check, error)
 	r := s.try.run
 	req := r.plan.Request
 	tmp := filepath.Join(r.tmp, name)
-	if err := os.Mkdir(tmp, 0o700); err != nil {
-		return Check{}, err
+	for _, dir := range []string{tmp, tmp + cachesName} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return Check{}, err
+		}
+		if dir == tmp || !s.warms {
+			defer worktree.RemovePlace(dir)
+		}
 	}
-	defer os.RemoveAll(tmp)
+	if s.warms {
+		defer func() { r.warm = append(r.warm, tmp+cachesName) }()
+	}
 	env, wrap, err := s.cage(tmp)
 	if err != nil {
 		return Check{}, err

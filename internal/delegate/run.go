@@ -9,6 +9,7 @@ import (
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
+	"opencode-delegate/internal/worktree"
 )
 
 // run is one delegation under way: tries after and beside each other, of which one becomes the result.
@@ -19,8 +20,9 @@ type run struct {
 	started time.Time
 	tmp     string // holds the TMPDIR of each worker and of each check
 	checks  checks
-	red     *bool   // whether a check failed before the work; nil: none was run
-	before  []Check // the preflight
+	red     *bool    // whether a check failed before the work; nil: none was run
+	before  []Check  // the preflight
+	warm    []string // build caches that the preflight has filled, and no worker
 	tries   []*try
 	notes   []string
 
@@ -48,7 +50,7 @@ func (p *Plan) Run(ctx context.Context, prompt string, job Job) (Result, error) 
 		chosen = r.climb(ctx, chosen)
 	}
 	if r.tmp != "" {
-		os.RemoveAll(r.tmp)
+		worktree.RemovePlace(r.tmp) // build caches may hold directories that cannot be written
 	}
 	return r.conclude(ctx, chosen)
 }

@@ -60,19 +60,14 @@ func (a Attempt) spend(n int, out opencode.Outcome, ended time.Time) Spend {
 	return s
 }
 
-// askTime bounds the question for the subagents' part: what is not known in time stays partial.
-const askTime = 15 * time.Second
-
-// book tells of an attempt that has ended, and of what its subagents have spent: opencode's database knows, and takes a second. It is
-// asked only where there were some, and not when the caller wants the end.
+// book tells of an attempt that has ended, and of what its subagents have spent: opencode's database knows, and takes a second, as any
+// question. It is asked only where there were some, and not when the caller wants the end; without an answer the attempt stays partial.
 func (r *run) book(ctx context.Context, a Attempt, n int, out opencode.Outcome) {
 	s := a.spend(n, out, r.plan.Now())
 	var parts []opencode.Part
 	if out.Subagents > 0 && out.Session != "" && ctx.Err() == nil {
-		asked, cancel := context.WithTimeout(ctx, askTime)
-		defer cancel()
 		var err error
-		if parts, err = opencode.Subagents(asked, r.plan.query, r.plan.binary, out.Session, s.Began); err == nil && s.Usage != nil {
+		if parts, err = opencode.Subagents(ctx, r.plan.query, r.plan.binary, out.Session, s.Began); err == nil && s.Usage != nil {
 			whole := *s.Usage
 			whole.Partial = false
 			s.Usage = &whole

@@ -103,7 +103,7 @@ func (t *try) work(ctx context.Context) error {
 	t.remember(ctx)
 	if t.place.copy != nil || len(t.run.checks.Verify) > 0 {
 		// What a worker puts into a build cache must not reach a check, nor the caller's next build.
-		if t.cage.layer = t.tmp + "-caches"; t.cage.profile.Writes() {
+		if t.cage.layer = t.tmp + cachesName; t.cage.profile.Writes() {
 			if err := os.Mkdir(t.cage.layer, 0o700); err != nil {
 				return err
 			}
