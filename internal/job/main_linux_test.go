@@ -79,6 +79,7 @@ func superviseForTests() int {
 
 // roles are what this binary is in other processes. Each prints a line when it is where it is to be.
 var roles = map[string]func(){
+	"land": landForTests,
 	// create makes jobs of both kinds, and dies with them.
 	"create": func() {
 		s := roleStore()
