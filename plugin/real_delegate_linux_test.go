@@ -105,8 +105,8 @@ func TestRealReview(t *testing.T) {
 		m := installed(t, c, worker)
 		m.Write("project/a.txt", "hello\nthis line is new\n")
 		a := m.Headless(context.Background(), "/opencode:review --base HEAD "+say(
-			bash(`oc-delegate review --base HEAD 'mind the greeting [[mock:{"text":"a.txt:2 severity low: it is new","digest":true}]]'`), text("END: {{result}}")))
-		if a.Exit != 0 || !strings.Contains(a.Text, `"status":"OK"`) {
+			bash(`oc-delegate review --base HEAD 'mind the greeting [[mock:{"text":"{\"findings\":[{\"file\":\"a.txt\",\"line\":2,\"severity\":\"low\",\"claim\":\"it is new\"}]}"}]]'`), text("END: {{result}}")))
+		if a.Exit != 0 || !strings.Contains(a.Text, `"status":"OK"`) || !strings.Contains(a.Text, "a.txt:2  it is new") {
 			t.Fatalf("exit %d, %q, %s", a.Exit, a.Text, a.Stderr)
 		}
 		var briefs string
