@@ -154,6 +154,39 @@ func stateOf(t *testing.T, root, id string) (st job.State) {
 	return st
 }
 
+// What lies in records and repositories beside jobs: work that is nowhere else is told, what was cut off is named with the call that goes on, and a ref of a
+// record that has gone goes with --fix.
+func TestWorkIsLookedAt(t *testing.T) {
+	t.Parallel()
+	p := testplace.Fake(t)
+	root := filepath.Join(p.Root, "state")
+	if _, err := job.OpenStore(root, redact.New(nil)); err != nil {
+		t.Fatal(err)
+	}
+	unlanded := forge(t, root, job.Cancelled, func(st *job.State) { st.Status, st.Isolated = fault.Cancelled, true })
+	put(t, filepath.Join(root, "jobs", unlanded, "copies/1/tree/x"), "work")
+	cut := forge(t, root, job.Succeeded, func(st *job.State) { st.Isolated = true })
+	put(t, filepath.Join(root, "jobs", cut, "copies/1/tree/x"), "work")
+	put(t, filepath.Join(root, "jobs", cut, "landed.json"), `{"schema":1,"what":"merged"}`)
+	gone := job.NewID(time.Now().Add(-time.Hour))
+	note := put(t, filepath.Join(root, "refs", gone), filepath.Join(p.Root, "no repository any more")+"\n")
+	past := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(note, past, past); err != nil {
+		t.Fatal(err)
+	}
+
+	m := machineOf(p)
+	r := examine(t, m)
+	r.want("work", OK, "2 jobs hold work that is nowhere else", unlanded, cut, "oc-job discard ID")
+	r.want("cut off", Warn, "oc-job merge of job "+cut, "oc-job merge "+cut+" goes on with it")
+	r.want("refs", Warn, "1 ref", gone, "oc-job doctor --fix")
+	m.Fix = true
+	r = examine(t, m)
+	r.want("refs", OK, "removed 1 of 1")
+	r.want("work", OK, "2 jobs")
+	examine(t, m).none("refs")
+}
+
 func TestJobsAreLookedAtAndMended(t *testing.T) {
 	t.Parallel()
 	p := testplace.Fake(t)
