@@ -137,7 +137,7 @@ func TestWhoIgnores(t *testing.T) {
 		"by the directory, cases": "[includeIf \"gitdir/i:A WORK/\"]\npath = inc\n",
 		"by the branch":           "[includeIf \"onbranch:ma*\"]\npath = inc\n",
 	} {
-		w.write(w.home+"/inc", "[core]\nexcludesFile = ~/mine\n[include]\npath = inc\npath = inc\n")
+		w.write(w.home+"/inc", "[core]\nexcludesFile = ~/mine\n[include]\n"+strings.Repeat("path = inc\n", 30))
 		w.write(w.home+"/.gitconfig", config)
 		if s := w.take(); s.list.find("node_modules") != nil {
 			t.Errorf("%s does not count", name)
