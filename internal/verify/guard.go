@@ -31,7 +31,7 @@ type Guard struct {
 	steering  Globs
 }
 
-// NewGuard finds out what protects the checks: the globs of protect, or the table of test files where there are none ([Table] prints it), the
+// NewGuard finds out what protects the checks: the globs of protect, or testFiles (table.go) where there are none, the
 // files of the base that the commands name, and the configuration of the programs that they run. at is the directory in which
 // the commands run, relative to the top of the base: "." or "sub/dir". A bad glob is a USAGE fault.
 //
