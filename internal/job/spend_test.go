@@ -197,6 +197,8 @@ func TestOutcomes(t *testing.T) {
 			attempt(2, "work", "pro", "p/big", fault.OK, "could_not_run")), "1 flash EMPTY_OUTPUT , 2 pro VERIFY_FAILED could_not_run*"},
 		"the best of three": {result(fault.OK, "pass", "flash", "p/m", attempt(2, "work", "flash", "p/m", fault.OK, "pass"), attempt(1, "work", "flash", "p/m", fault.OK, "fail"),
 			attempt(3, "work", "flash", "p/m", fault.Timeout, "")), "1 flash VERIFY_FAILED fail, 2 flash OK pass*, 3 flash TIMEOUT "},
+		"a digest in vain": {result(fault.OK, "pass", "pro", "p/big", attempt(1, "work", "flash", "p/m", fault.OK, "fail"), attempt(1, "digest", "flash", "p/m", fault.RunFailed, "none"),
+			attempt(2, "work", "pro", "p/big", fault.OK, "pass")), "1 flash VERIFY_FAILED fail, 2 pro OK pass*"},
 		"nothing was attempted": {result(fault.Skipped, "none", "flash", "p/m"), ""},
 		"nothing was delegated": {result(fault.NotFound, "none", "flash", "p/m", attempt(1, "work", "flash", "p/m", fault.NotFound, "")), ""},
 	} {
@@ -282,6 +284,12 @@ func TestAnAttemptTeaches(t *testing.T) {
 	if _, blocked, _ := s.Ledger().Blocked(later.Ended, "mock", "worker"); blocked {
 		t.Error("an answer does not lift it")
 	}
+	part := met // of an attempt that met the limit; its subagent's model has not
+	part.Model, part.Subagent, part.Usage, part.Ended = "mock/small", true, used(1), time.Now()
+	j.spent(part)
+	if _, blocked, _ := s.Ledger().Blocked(time.Now(), "mock", "small"); blocked {
+		t.Error("a subagent's model is blocked by what another has met")
+	}
 	unnamed := met
 	unnamed.Model = "worker"
 	j.spent(unnamed)
@@ -291,7 +299,7 @@ func TestAnAttemptTeaches(t *testing.T) {
 	ghost := spend(9, nil)
 	ghost.Status = fault.NotFound
 	j.spent(ghost)
-	if have := linesOf(t, s, j.state.ID); len(have.Entries) != 5 {
+	if have := linesOf(t, s, j.state.ID); len(have.Entries) != 6 {
 		t.Errorf("%d entries", len(have.Entries))
 	}
 }
