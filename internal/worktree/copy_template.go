@@ -194,11 +194,25 @@ func (c *Copy) repositories(ctx context.Context) error {
 				return err
 			}
 		}
-		env := append(ownEnv(filepath.Join(c.Tree(), filepath.FromSlash(git))), "GIT_WORK_TREE="+filepath.Join(c.Tree(), filepath.FromSlash(p.path)))
-		err := runGit(ctx, c.Tree(), env, nil, nil, "-c", "filter.lfs.clean=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false", "update-index", "-q", "--refresh")
-		if said := (*refusal)(nil); err != nil && !errors.As(err, &said) { // it refuses where files differ from the commit
+		if err := c.refresh(ctx, filepath.Join(c.Tree(), filepath.FromSlash(git)), filepath.Join(c.Tree(), filepath.FromSlash(p.path))); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// refresh spares the worker's first git the reading of all files. That it fails where files differ from the commit, or takes too long, does not matter.
+func (c *Copy) refresh(ctx context.Context, git, workTree string) error {
+	err := runGit(ctx, c.Tree(), append(ownEnv(git), "GIT_WORK_TREE="+workTree), nil, nil,
+		"-c", "filter.lfs.clean=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false", "update-index", "-q", "--refresh")
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if said := (*refusal)(nil); err == nil || errors.As(err, &said) {
+		return nil
+	}
+	if err := os.Remove(filepath.Join(git, "index.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }
