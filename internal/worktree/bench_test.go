@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -76,4 +77,31 @@ func BenchmarkTakeSince30000(b *testing.B) {
 		_, err := Take(b.Context(), dir, store, Options{Since: s})
 		return err
 	})
+}
+
+func BenchmarkDependencies200000(b *testing.B) {
+	dir := b.TempDir()
+	for i := range 200_000 {
+		name := fmt.Sprintf("%s/node_modules/p%d/lib/d%d/f%d.js", dir, i/200, i/20%10, i)
+		if i%20 == 0 {
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s, err := Take(b.Context(), dir, b.TempDir()+"/s", Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	before, n := spent(), 0
+	for b.Loop() {
+		n++
+		if d, err := s.Dependencies(b.Context()); err != nil || len(d) != 1 {
+			b.Fatal(err, len(d))
+		}
+	}
+	b.ReportMetric(float64((spent()-before).Milliseconds())/float64(n), "cpu-ms/op")
 }

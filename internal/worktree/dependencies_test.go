@@ -1,9 +1,7 @@
 package worktree
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -77,29 +75,5 @@ func TestChangedDependencies(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
-	}
-}
-
-func BenchmarkDependencies200000(b *testing.B) {
-	dir := b.TempDir()
-	for i := range 200_000 {
-		name := fmt.Sprintf("%s/node_modules/p%d/lib/d%d/f%d.js", dir, i/200, i/20%10, i)
-		if i%20 == 0 {
-			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
-			b.Fatal(err)
-		}
-	}
-	s, err := Take(b.Context(), dir, b.TempDir()+"/s", Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if d, err := s.Dependencies(b.Context()); err != nil || len(d) != 1 {
-			b.Fatal(err, len(d))
-		}
 	}
 }
