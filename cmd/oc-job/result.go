@@ -44,6 +44,7 @@ func (v *resultVerb) run(a *cli.App) int {
 		return a.Refuse(fault.Of(err))
 	}
 	res, err := store.Result(j)
+	j.Work = store.Fate(j)
 	res.Hints = nextOf(j, res.Hints)
 	if err != nil {
 		f := fault.Of(err)

@@ -67,6 +67,7 @@ func (r *reporter) block(j job.View, s screen) string {
 	if rep.Supervisor != nil {
 		add("supervisor", "process "+strconv.Itoa(*rep.Supervisor))
 	}
+	j.Work = rep.Work
 	add("work", workOf(j))
 	add("on finish", r.finish(j))
 	add("record", rep.Record)

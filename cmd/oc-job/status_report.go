@@ -44,6 +44,7 @@ type reporter struct {
 }
 
 func (r *reporter) report(j job.View) report {
+	j.Work = r.store.Fate(j)
 	p, known := r.store.ReadProgress(j.ID)
 	known = known && j.State.State != job.Unreadable
 	if known && j.State.State == job.Running {

@@ -21,7 +21,7 @@ import (
 type View struct {
 	State
 	Problem string // why the record cannot be read: State is Unreadable then and knows little but the id
-	Work    Fate   // where the work of a job is that has ended and could write
+	Work    Fate   // where the work of an isolated job is that has ended; see [Store.Fate]
 
 	// Held tells of an unreadable record that its lease is held: the job lives.
 	Held bool
@@ -76,7 +76,7 @@ func (s *Store) view(ctx context.Context, id string) (View, bool, error) {
 	case err != nil:
 		return s.unreadable(id, err), true, nil
 	case st.State.Terminal():
-		return View{State: st, Work: s.fateOf(st)}, true, nil
+		return View{State: st, Work: s.listed(st)}, true, nil
 	default:
 		held, err := lock.Held(s.lease(id))
 		switch {
@@ -97,7 +97,7 @@ func (s *Store) view(ctx context.Context, id string) (View, bool, error) {
 	if err != nil {
 		return s.unreadable(id, err), true, nil
 	}
-	return View{State: st, Work: s.fateOf(st), Undecided: st.State.Terminal() && !decided}, true, nil
+	return View{State: st, Work: s.listed(st), Undecided: st.State.Terminal() && !decided}, true, nil
 }
 
 func (s *Store) unreadable(id string, err error) View {

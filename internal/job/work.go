@@ -152,13 +152,21 @@ func alone(id string) string {
 	return "it holds work that has not landed; oc-job apply " + id + " lands it, oc-job discard " + id + " gives it up, and with --unlanded it goes"
 }
 
-// fateOf is the fate that a list shows. What cannot be read is not landed, as far as anybody knows.
-func (s *Store) fateOf(st State) Fate {
-	if !st.State.Terminal() || st.State == Unreadable || !st.Isolated && !permission.Profile(st.Profile).Writes() {
+// Fate is where the work of a job is, in place too. What cannot be read is not landed, as far as anybody knows.
+func (s *Store) Fate(v View) Fate {
+	if !v.State.State.Terminal() || v.State.State == Unreadable {
 		return NoWork
 	}
-	f, _ := s.holds(st)
+	f, _ := s.holds(v.State)
 	return f
+}
+
+// listed is the fate that a list shows: a list has ten thousand records to look at, and only what was isolated can be waiting.
+func (s *Store) listed(st State) Fate {
+	if !st.Isolated {
+		return NoWork
+	}
+	return s.Fate(View{State: st})
 }
 
 // none is the fault of a job that has left nothing.

@@ -195,8 +195,9 @@ func (s *site) call() Call { return Call{By: "shell", Environ: s.env, Now: time.
 
 func (s *site) fateIs(id string, want Fate) {
 	s.t.Helper()
-	if v := look(s.t, s.Store, id); v.Work != want {
-		s.t.Errorf("its work is %q, want %q", v.Work, want)
+	v := look(s.t, s.Store, id)
+	if got := s.Fate(v); got != want || v.Isolated && v.Work != want {
+		s.t.Errorf("its work is %q, in a list %q, want %q", got, v.Work, want)
 	}
 }
 
