@@ -129,6 +129,9 @@ func TestReviewInParts(t *testing.T) {
 	if last := scope.Questions(prompt)[PartsLimit-1]; !strings.Contains(last, "\n- too much\n- more\n") {
 		t.Errorf("the last question does not name what is left:\n%.2000s", last)
 	}
+	if strings.Count(prompt, "- bin: binary\n") != 1 || strings.Count(prompt, "\n- too much\n") != 1 {
+		t.Error("what is only named stands in more than one question")
+	}
 	if got := r.Subject(); !strings.Contains(got, "8 parts; for 2 of them there is no room") {
 		t.Error(got)
 	}

@@ -41,12 +41,9 @@ func (f File) has(n int64) bool {
 	return n >= 1 && n <= f.Lines
 }
 
-// nameLimit bounds what is looked up, in bytes.
-const nameLimit = 8 << 10
-
 // find looks a file up by what a worker calls it: as the material has it, with the a/ or b/ of a difference, from where it works, or from the root.
 func (s Scope) find(files map[string]File, name string) (File, bool) {
-	if name = strings.Trim(name, " \t\n`"); name == "" || len(name) > nameLimit {
+	if name = strings.Trim(name, " \t\n`"); name == "" {
 		return File{}, false
 	}
 	slashed := strings.ReplaceAll(name, `\`, "/")

@@ -141,6 +141,29 @@ func TestTextsAreHarmless(t *testing.T) {
 	}
 }
 
+// A limit cuts no secret in two.
+func TestSecretsAtTheCut(t *testing.T) {
+	secrets := redact.New([]string{"MY_TOKEN=hunter2-is-long"})
+	found, _ := scope().Check([]Claim{{File: "a.go", Line: 1, Claim: strings.Repeat("x", claimLimit-8) + " hunter2-is-long and more"}}, secrets)
+	if len(found) != 1 || strings.Contains(found[0].Claim, "hunter") {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	s := scope()
+	s.Left = []string{"left"}
+	s.Parts = []Part{{1, []int{0, 1}}, {1, []int{1, 2}}}
+	for want, answered := range map[string][]bool{"left": {true, true}, "a/b.go left sub/b.go": {true, false}, "a.go left sub/b.go": {false, true}, "a.go a/b.go left sub/b.go": nil} {
+		if got := strings.Join(s.Missing(answered), " "); got != want {
+			t.Errorf("%v: %q, want %q", answered, got, want)
+		}
+	}
+	if got := strings.Join(s.Missing([]bool{true}), " "); got != "left" {
+		t.Errorf("one answer for all: %q", got)
+	}
+}
+
 func TestSeverities(t *testing.T) {
 	for word, want := range map[string]Severity{"critical": Critical, " HIGH ": High, "Medium": Medium, "low": Low, "blocker": Critical, "major": High, "nit": Low, "": Medium, "awful": Medium, "critical|high": Medium} {
 		if got := severity(word); got != want {
@@ -250,6 +273,9 @@ whole text: /r/result.md
 `
 	if got := r.Table(Facts{Status: "OK", Reason: "success by evidence", TextPath: "/r/result.md"}, 4000); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := (Review{NotReviewed: []string{"x"}}).Table(Facts{Status: "OK"}, 4000); !strings.Contains(got, "no findings in what was reviewed\n") {
+		t.Error(got)
 	}
 	if got := r.Table(Facts{Status: "INCOMPLETE", Reason: "part 2 of 3: cut off"}, 4000); !strings.HasPrefix(got, "INCOMPLETE: part 2 of 3: cut off\nfindings: 3") {
 		t.Error(got)
