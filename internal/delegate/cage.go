@@ -293,7 +293,34 @@ func (s site) cage(tmp string) (env []string, wrap func(argv []string) ([]string
 	if err != nil {
 		return nil, nil, err
 	}
-	env = verify.CheckEnv(env, append(reach, policy.Write...))
+	whole := env
+	env = s.installed(whole, verify.CheckEnv(env, append(reach, policy.Write...)))
 	env = sandbox.Replace(env, append(append(sandbox.AddEnv(env, true), "TMPDIR="+tmp), layer...))
 	return env, func(argv []string) ([]string, []string, error) { return policy.Command(c.host.Own(), argv) }, nil
+}
+
+// installed puts back into PATH what lies among the installed dependencies of the caller's own tree: without its virtual environment a project has no
+// test runner. Where the worker has changed anything there, no check runs at all.
+func (s site) installed(whole, kept []string) []string {
+	if s.copy != nil || s.try.run.checks.TrustDeps {
+		return kept
+	}
+	path := func(env []string) []string {
+		for _, kv := range env {
+			if list, ok := strings.CutPrefix(kv, "PATH="); ok {
+				return filepath.SplitList(list)
+			}
+		}
+		return nil
+	}
+	stays := path(kept)
+	list := slices.DeleteFunc(path(whole), func(dir string) bool {
+		if slices.Contains(stays, dir) {
+			return false
+		}
+		rel, err := filepath.Rel(s.root, dir)
+		return err != nil || !filepath.IsAbs(dir) || !filepath.IsLocal(rel) ||
+			!slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(name string) bool { return slices.Contains([]string{".venv", "venv", "node_modules"}, name) })
+	})
+	return sandbox.Replace(kept, []string{"PATH=" + strings.Join(list, string(filepath.ListSeparator))})
 }

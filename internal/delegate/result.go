@@ -40,6 +40,7 @@ type Result struct {
 	ProviderStatus *int       `json:"provider_status"`
 
 	Attempts []Attempt `json:"attempts"`
+	Try      int       `json:"try"` // the one among them that the result is of; 0 = nothing was tried
 
 	Text          string `json:"text"` // cut at TextLimit; empty together with a digest
 	TextTruncated bool   `json:"text_truncated"`

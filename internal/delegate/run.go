@@ -105,6 +105,10 @@ func (r *run) climb(ctx context.Context, first *try) *try {
 			chosen.outranked(f)
 			break
 		}
+		if err := r.plan.host.exhausted(rung.Model); err != nil && !r.plan.Request.IgnoreQuota {
+			chosen.note("%s was not asked: %v", rung.Model, fault.Of(err).Reason)
+			continue
+		}
 		next := r.newTry(rung, r.prompt+chosen.lesson())
 		next.carryOut(ctx)
 		chosen = best([]*try{next, chosen})
@@ -115,6 +119,7 @@ func (r *run) climb(ctx context.Context, first *try) *try {
 // conclude makes the result of the try that was chosen.
 func (r *run) conclude(ctx context.Context, chosen *try) (Result, error) {
 	res := &chosen.res
+	res.Try = chosen.n
 	res.Notes = append(append([]string{}, r.notes...), res.Notes...)
 	for _, t := range r.tries {
 		if t != chosen {

@@ -55,10 +55,9 @@ func outcomes(st State, res delegate.Result, entries []ledger.Entry) (all []ledg
 	}
 	slices.SortFunc(all, func(a, b ledger.Outcome) int { return cmp.Compare(a.Try, b.Try) })
 	final := &all[len(all)-1]
-	for i := range slices.Backward(all) { // of several beside each other the checks have chosen one
-		if o := &all[i]; o.Verdict == res.Verification.Verdict && o.Provider+"/"+o.Model == res.Model && o.Tier == text(res.Tier) {
-			final = o
-			break
+	for i := range all { // a job that nobody judged chose none
+		if all[i].Try == res.Try {
+			final = &all[i]
 		}
 	}
 	n := returned(res)
