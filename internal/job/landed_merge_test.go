@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/record"
@@ -79,6 +80,7 @@ func TestAMergeThatWasCutOff(t *testing.T) {
 	_, _, _, err := s.Merge(t.Context(), id, c)
 	s.must(err)
 	head := s.git("rev-parse", "HEAD")
+	time.Sleep(1100 * time.Millisecond) // commits of another second are others
 	l, err := s.readLanded(id)
 	s.must(err)
 	l.Done, l.Commit = false, ""
