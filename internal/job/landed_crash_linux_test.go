@@ -136,10 +136,10 @@ func TestACrashLosesNoWork(t *testing.T) {
 			for i, r := range roots {
 				copyAll(t, r, filepath.Join(kept, fmt.Sprint(i)))
 			}
-			log := filepath.Join(t.TempDir(), "points")
+			log, scratch := filepath.Join(t.TempDir(), "points"), t.TempDir() // who is killed leaves something there
 			do := func(at string) error {
 				cmd := exec.Command(bin)
-				cmd.Env = append(slices.Clone(s.env), "JOB_TEST_ROLE=land", "JOB_TEST_ACT="+strings.Join([]string{w.verb, s.root, id}, "\n"), "OC_CRASH_LOG="+log, "OC_CRASH_POINT="+at)
+				cmd.Env = append(slices.Clone(s.env), "TMPDIR="+scratch, "JOB_TEST_ROLE=land", "JOB_TEST_ACT="+strings.Join([]string{w.verb, s.root, id}, "\n"), "OC_CRASH_LOG="+log, "OC_CRASH_POINT="+at)
 				out, err := cmd.CombinedOutput()
 				if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 					return errKilled
