@@ -22,6 +22,9 @@ func TestReadme(t *testing.T) {
 	}
 	p := fakePlace(t, "OC_FAKE=sh", "OC_FAKE_SH=date +%s%N > out.txt", `OC_FAKE_TEXT={"findings": []}`)
 	p.Git("init", "-q")
+	p.Write("project/Makefile", "check:\n\ttrue\n")
+	p.Write("project/.gitignore", "node_modules/\n")
+	p.Write("project/node_modules/lib/index.js", "\n")
 	p.Git("add", ".")
 	p.Git("-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "-m", "one")
 	p.Git("branch", "-M", "main")

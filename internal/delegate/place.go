@@ -139,9 +139,15 @@ func (t *try) fix(ctx context.Context) error {
 	if p.copy != nil {
 		_, err = p.copy.Result(ctx, fresh, environ)
 	} else {
+		var cage worktree.Cage
+		var done func()
+		if cage, done, err = t.gitCage(); err != nil {
+			return fmt.Errorf("the work could not be kept: %w", err)
+		}
+		defer done()
 		if err = p.base.End(ctx); err == nil {
-			t.history(ctx)
-			_, err = worktree.Take(ctx, p.dir, fresh, worktree.Options{Environ: environ, Since: p.base})
+			t.history(ctx, worktree.HistoryOptions{Environ: environ, Cage: cage})
+			_, err = worktree.Take(ctx, p.dir, fresh, worktree.Options{Environ: environ, Since: p.base, Landing: true, Cage: cage})
 		}
 	}
 	if err != nil {
@@ -158,24 +164,28 @@ func (t *try) fix(ctx context.Context) error {
 	return err
 }
 
+// gitCage is closed around a git that reads what a worker may have written; nil without the sandbox. done removes the room that it has.
+func (t *try) gitCage() (wrap worktree.Cage, done func(), err error) {
+	if t.res.Sandbox != sandboxOn {
+		return nil, func() {}, nil
+	}
+	room, err := os.MkdirTemp(t.run.tmp, "git-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() { os.RemoveAll(room) }
+	host := t.cage.host
+	policy, err := sandbox.Room(room, host.Home, host.StateRoot, host.Environ)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return func(argv []string) ([]string, []string, error) { return policy.Command(host.Own(), argv) }, done, nil
+}
+
 // history looks at what the worker did to the history of the caller's repository. Commits are its work; what takes something away that was
 // there is a violation, and can be undone.
-func (t *try) history(ctx context.Context) {
-	git := worktree.HistoryOptions{Environ: t.run.plan.host.Environ}
-	if t.res.Sandbox == sandboxOn {
-		room, err := os.MkdirTemp(t.run.tmp, "git-*")
-		if err != nil {
-			t.note("what became of the repository's history is not known: %v", err)
-			return
-		}
-		defer os.RemoveAll(room)
-		policy, err := sandbox.Room(room, t.cage.host.Home, t.cage.host.StateRoot, t.cage.host.Environ)
-		if err != nil {
-			t.note("what became of the repository's history is not known: %v", err)
-			return
-		}
-		git.Cage = func(argv []string) ([]string, []string, error) { return policy.Command(t.cage.host.Own(), argv) }
-	}
+func (t *try) history(ctx context.Context, git worktree.HistoryOptions) {
 	found, err := t.place.base.History(ctx, git)
 	if err != nil {
 		t.note("what became of the repository's history is not known: %v", err)

@@ -130,6 +130,9 @@ func (r *run) conclude(ctx context.Context, chosen *try) (Result, error) {
 	if res.Attempts = r.attempts; res.Attempts == nil {
 		res.Attempts = []Attempt{}
 	}
+	if over := r.purse.overspent(); over != "" {
+		res.Notes = append(res.Notes, "the attempts together went beyond "+over)
+	}
 	res.Usage = nil
 	for _, a := range r.attempts {
 		res.Usage = res.Usage.plus(a.Usage)
