@@ -93,7 +93,6 @@ func newBench(t *testing.T, programs string) *bench {
 	b.Git("add", ".")
 	b.Git("commit", "-q", "-m", "one")
 	b.Git("tag", "REF")
-	b.Git("worktree", "add", "-q", "-b", "search", ".claude/worktrees/search")
 	b.Git("switch", "-q", "-c", "work")
 	b.Write("project/src/payments.py", "two\n")
 	return b
@@ -131,6 +130,8 @@ func (b *bench) prepare(r policy.Reading) {
 		names = append(names, r.Args...)
 	case "continue", "recover":
 		names = append(names, r.Args[:min(1, len(r.Args))]...)
+	case "diff", "apply", "merge", "discard", "undo":
+		b.work(r.Verb, r.Args[0])
 	}
 	for _, name := range names {
 		if r.Verb == "recover" {
@@ -148,22 +149,49 @@ func (b *bench) prepare(r policy.Reading) {
 	for _, id := range r.Flags["session"] {
 		b.must(0, "oc-delegate 'Do it.'", "OC_FAKE=session:"+id)
 	}
-	if len(names) == 0 && r.Verb != "" {
+	if len(names) == 0 && r.Verb != "" && !slices.Contains(onWork, r.Verb) {
 		b.must(0, "oc-delegate 'Do it.'") // the newest job, where none is named
 	}
 }
 
-// judge holds a call to what the hook before a tool call would say: the subagent may make each, and the conductor each that only reads.
-func (b *bench) judge(text string) error {
+// onWork are verbs about what a job has written.
+var onWork = []string{"diff", "apply", "merge", "discard", "undo"}
+
+// work makes a job that has written: in a copy, but for undo.
+func (b *bench) work(verb, name string) {
+	b.T.Helper()
+	script := "rm -f out.txt; oc-job start --write --isolate --name " + name + " 'Do it.' && oc-job wait " + name
+	switch verb {
+	case "merge": // which needs a tree in which nothing is changed
+		script = "git commit -q -a -m two --allow-empty; " + script
+	case "undo":
+		script = strings.Replace(script, " --isolate", "", 1)
+	}
+	b.must(0, script)
+}
+
+// judge holds a call to what the hook before a tool call would say: the conductor may make each that only reads, and the subagent each that neither names a check nor
+// lands work. What only the conductor may do, once its host has asked the user, stands in no text of the subagent's.
+func (b *bench) judge(text string, kind kind) error {
 	jobs := func(string) (policy.Job, error) {
 		return policy.Job{Caller: me, Request: delegate.Request{Schema: 1, Dir: b.Project, Profile: "read-only", Caller: me}}, nil
 	}
 	c := policy.Call{Tool: "Bash", Command: text, Cwd: b.Project, Project: b.Project, AgentType: policy.Subagent, PermissionMode: "default", Caller: me}
-	if d := policy.Decide(c, policy.Policy{}, jobs); d.Verdict != policy.Allow {
-		return fmt.Errorf("the subagent: %v: %s", d.Verdict, d.Reason)
+	words, err := policy.Words(text)
+	if err != nil {
+		return err
 	}
+	verb := words[min(1, len(words)-1)]
+	conductors := slices.Contains(words, "--verify") || slices.Contains(onWork[1:], verb)
 	want := policy.Allow
-	if words, err := policy.Words(text); err != nil || slices.Contains(words, "--write") || slices.Contains(words, "--out") || slices.Equal(words[:min(2, len(words))], []string{policy.Delegate, "fix"}) {
+	if conductors {
+		want = policy.Deny
+	}
+	if d := policy.Decide(c, policy.Policy{}, jobs); d.Verdict != want || conductors && kind == agent {
+		return fmt.Errorf("the subagent: %v, want %v: %s", d.Verdict, want, d.Reason)
+	}
+	want = policy.Allow
+	if conductors || slices.Contains(words, "--write") || slices.Contains(words, "--out") || verb == "fix" {
 		want = policy.None // the user is asked
 	}
 	c.AgentType = ""
@@ -174,7 +202,7 @@ func (b *bench) judge(text string) error {
 }
 
 // try makes one call as it stands.
-func (b *bench) try(l line) error {
+func (b *bench) try(l line, kind kind) error {
 	b.T.Helper()
 	b.number++
 	words, err := policy.Words(l.text)
@@ -188,7 +216,7 @@ func (b *bench) try(l line) error {
 		}
 		return nil
 	}
-	if err := b.judge(l.text); err != nil {
+	if err := b.judge(l.text, kind); err != nil {
 		return err
 	}
 	r, err := policy.ReadWords(words)
@@ -228,7 +256,7 @@ func TestLines(t *testing.T) {
 		t.Run(p.path, func(t *testing.T) {
 			b := newBench(t, programs)
 			for _, l := range list {
-				if err := b.try(l); err != nil {
+				if err := b.try(l, p.kind); err != nil {
 					t.Errorf("%s\n%v", l.text, err)
 				}
 			}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,7 @@ var readers = []string{
 	`oc-delegate review {project}/src/a.go`,
 	`oc-delegate fix --help`,
 	`oc-delegate --isolate --with-dirty --link src --expect-file a --forbid-path 'x/**' --max-diff 10 x`,
+	`oc-delegate --ignore-quota --expect-schema src/a.go --no-preflight --verify-timeout 1m x`,
 	`oc-delegate diagnose --max-wait 9m --log src/a.go 'Why does the build fail?'`,
 	"oc-delegate diagnose 'Why?' - <<'EOF'\nerror: $(touch x)\nEOF",
 	`oc-delegate diagnose --dir src 'undefined reference to f'`,
@@ -96,6 +98,11 @@ var readers = []string{
 	`oc-job diff mine`,
 	`oc-job diff --stat theirs`,
 	`oc-job diff`,
+	`oc-job quota`,
+	`oc-job quota --json`,
+	`oc-job report`,
+	`oc-job report --since 7d --by tier --json`,
+	`oc-job report --csv`,
 	`oc-job logs mine`,
 	`oc-job logs -f --raw mine`,
 	`oc-job cancel mine`,
@@ -131,6 +138,9 @@ var writers = []string{
 	`oc-delegate fix --from 20261129-193015-0k7u2m`,
 	`oc-delegate fix --from mine --only F1,F3 --isolate --max-wait 9m 'Keep the names'`,
 	`oc-delegate fix --explain --from mine`,
+	`oc-delegate fix --from mine --isolate --with-dirty --copy src --escalate pro --max-diff 200 --max-cost 0.5`,
+	`oc-delegate --write --isolate --copy 'my docs' --allow-no-changes 'x'`,
+	`oc-job start --write --isolate --name copy --escalate pro --expect-file a --forbid-path '*.lock' 'x'`,
 	"oc-job start --write --name big - <<'EOF'\nx\nEOF\n",
 	`oc-job continue writer 'And the tests?'`,
 	`oc-job retry writer --tier pro`,
@@ -182,4 +192,48 @@ func TestWhoMayWriteWhen(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTheCorporaKnowEveryVerbAndFlag: what is allowed stands in a call that is, and what is refused in one that is not.
+func TestTheCorporaKnowEveryVerbAndFlag(t *testing.T) {
+	allowed, denied := map[string]bool{}, map[string]bool{}
+	for _, command := range legitimate() {
+		in := readOrNothing(command)
+		allowed[in.verb.name] = allowed[in.verb.name] || !looks(in)
+		for _, s := range in.settings {
+			allowed["--"+s.flag.name] = true
+		}
+	}
+	for _, b := range bypasses() {
+		in := readOrNothing(b.command)
+		denied[in.verb.name] = true
+		for _, s := range in.settings {
+			denied["--"+s.flag.name] = true
+		}
+	}
+	for command, verbs := range commands {
+		for _, v := range verbs {
+			if shut := v.act == closed || v.act == landing; shut && !denied[v.name] || !shut && !allowed[v.name] {
+				t.Errorf("no call of %s has the verb %q", command, v.name)
+			}
+			for _, f := range slices.Concat(v.flags...) {
+				switch shut := v.act == closed || v.act == landing || f.use == refused; {
+				case shut && v.act != closed && !denied["--"+f.name] && f.name != "help" && f.name != "version":
+					t.Errorf("%s %s: no call that is refused has --%s", command, v.name, f.name)
+				case !shut && !allowed["--"+f.name]:
+					t.Errorf("%s %s: no call that is allowed has --%s", command, v.name, f.name)
+				}
+			}
+		}
+	}
+}
+
+// readOrNothing is what a command says, if it can be read.
+func readOrNothing(command string) (in invocation) {
+	if argv, err := Words(command); err == nil {
+		if read, err := read(argv); err == nil {
+			in = read
+		}
+	}
+	return in
 }
