@@ -42,6 +42,14 @@ var walks = []walk{
 	{name: "supervisor of a long run", role: "__supervisor", with: []string{"OC_FAKE=todo,slowfirst", "OC_FAKE_SEC=0.3"},
 		only: []string{"temporary file progress.json#1", "written progress.json#1", "renamed progress.json#1"},
 		act:  func(p *crashPlace) *exec.Cmd { return p.command("oc-job", "start", "the task") }},
+	{name: "supervisor of an isolated job", role: "__supervisor", with: []string{"OC_FAKE=sh", "OC_FAKE_SH=echo work >work.txt; echo changed >file.txt"}, act: func(p *crashPlace) *exec.Cmd {
+		p.repository()
+		return p.command("oc-job", "start", "--write", "--isolate", "--verify", "test -e work.txt", "the task")
+	}, then: func(p *crashPlace) { p.workIsFound() }},
+	{name: "supervisor of a run in place", role: "__supervisor", with: []string{"OC_FAKE=sh", "OC_FAKE_SH=echo work >work.txt; echo changed >file.txt"}, act: func(p *crashPlace) *exec.Cmd {
+		p.repository()
+		return p.command("oc-job", "start", "--write", "the task")
+	}, then: func(p *crashPlace) { p.undone() }},
 	{name: "oc-delegate", role: "!__supervisor", dies: true, act: func(p *crashPlace) *exec.Cmd { return p.command("oc-delegate", "the task") }},
 	{name: "the next reader", dies: true, act: func(p *crashPlace) *exec.Cmd {
 		id := p.running()

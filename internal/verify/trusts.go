@@ -28,7 +28,7 @@ func Trusts(store string) (all []Given) {
 				continue
 			}
 			if _, file, err := place(store, t.Root, t.Hash); err == nil && file == filepath.Join(store, r.Name(), f.Name()) {
-				all = append(all, Given{t.Root, t.Hash, t.At})
+				all = append(all, Given(t))
 			}
 		}
 	}
