@@ -1,6 +1,7 @@
 package plugin_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -187,7 +188,10 @@ func (b *bench) judge(text string, kind kind) error {
 	if conductors {
 		want = policy.Deny
 	}
-	if d := policy.Decide(c, policy.Policy{}, jobs); d.Verdict != want || conductors && kind == agent {
+	if conductors && kind == agent {
+		return errors.New("the subagent is told to make a call that it may not make")
+	}
+	if d := policy.Decide(c, policy.Policy{}, jobs); d.Verdict != want {
 		return fmt.Errorf("the subagent: %v, want %v: %s", d.Verdict, want, d.Reason)
 	}
 	want = policy.Allow

@@ -70,6 +70,9 @@ func TestRealSubagentIsHeld(t *testing.T) {
 			bash("oc-delegate --digest \"$(touch evil3)\""),
 			bash("oc-delegate --no-sandbox --write 'x [[mock:write]]'"),
 			bash("oc-delegate --write --dir /tmp 'x [[mock:write]]'"),
+			bash("oc-delegate --write --verify 'touch evil5' 'x [[mock:write]]'"),
+			bash("oc-job apply --force"),
+			bash("oc-job trust --yes"),
 			{"tool": "Write", "input": map[string]any{"file_path": m.Project + "/evil4", "content": "x"}},
 			{"tool": "Read", "input": map[string]any{"file_path": m.Project + "/a.txt"}},
 			{"bash": "oc-delegate --digest 'x [[mock:text]]'", "input": map[string]any{"dangerouslyDisableSandbox": true}},
@@ -87,7 +90,7 @@ func TestRealSubagentIsHeld(t *testing.T) {
 				t.Errorf("call %d went through: %+v", i, r)
 			}
 		}
-		for _, name := range []string{"evil1", "evil2", "evil3", "evil4", "mock-out.txt"} {
+		for _, name := range []string{"evil1", "evil2", "evil3", "evil4", "evil5", "mock-out.txt"} {
 			if m.exists(name) {
 				t.Errorf("%s is there", name)
 			}

@@ -18,8 +18,8 @@ import (
 // policyText is what the model is told at the start of a session by those who want it to be told. It costs context in each.
 const policyText = "The plugin opencode hands work to a cheap worker: oc-delegate. Hand over whole, bounded tasks whose end a command can check: " +
 	"a migration, tests for a module, a review of a diff, reading much for a short answer. Keep small edits and decisions. " +
-	"Write the contract first: goal, files, what must hold, how it is checked. Ask for --digest, read that instead of the files, run the check, " +
-	"and correct once at most. Act on the exit code. The skill opencode tells the rest."
+	"Write the contract first: goal, files, what must hold, and the command that checks it, as --verify. Ask for --digest, read that instead of the files, " +
+	"believe the verdict and not the worker, and correct once at most. Act on the exit code. The skill opencode tells the rest."
 
 // sessionStart hands the options on, notes which process the session is of, and says what is missing. It says nothing when all is well, since
 // each word is in the context of every session.
