@@ -16,8 +16,13 @@ import (
 	"opencode-delegate/internal/worktree"
 )
 
-// patchLimit bounds changes.patch, in bytes.
-const patchLimit = 256 << 20
+const (
+	// patchLimit bounds changes.patch, in bytes.
+	patchLimit = 256 << 20
+	// undoLimit bounds the contents that are kept before a run in place, in bytes. It is paid for by every such run; work in a larger
+	// tree is better isolated.
+	undoLimit = 2 << 30
+)
 
 // A place is where a try works, and what it began from.
 type place struct {
@@ -100,7 +105,7 @@ func (t *try) remember(ctx context.Context) {
 		return
 	}
 	// A first try in vain leaves none, and a record belongs to one run.
-	s, err := worktree.Take(ctx, t.place.dir, t.run.job.Record.File(record.Undo), worktree.Options{Environ: t.run.plan.host.Environ})
+	s, err := worktree.Take(ctx, t.place.dir, t.run.job.Record.File(record.Undo), worktree.Options{Environ: t.run.plan.host.Environ, MaxBytes: undoLimit})
 	if err != nil {
 		t.note("the run cannot be undone by oc-job undo: %v", err)
 		return
@@ -131,6 +136,7 @@ func (t *try) fix(ctx context.Context) error {
 		return nil
 	}
 	p, environ := &t.place, t.run.plan.host.Environ
+	p.after = nil // what an earlier round has left is not what a check of this one is about
 	fresh, kept := filepath.Join(p.home, freshName), filepath.Join(p.home, afterName)
 	if err := os.RemoveAll(fresh); err != nil {
 		return err

@@ -88,8 +88,8 @@ func (o Order) portable() error {
 	if n := len(o.After); n > afterLimit {
 		return fault.New(fault.Usage, "%d jobs are to be waited for; a job can wait for %d", n, afterLimit)
 	}
-	paths := slices.Concat([]string{o.Request.Dir, o.Request.Opencode, o.Launch.Cwd, o.Launch.Reply.Out, o.Launch.Reply.UsageLog},
-		o.Request.Files, o.Request.AllowRead, o.Request.AllowWrite)
+	paths := slices.Concat([]string{o.Request.Dir, o.Request.Opencode, o.Request.ExpectSchema, o.Launch.Cwd, o.Launch.Reply.Out, o.Launch.Reply.UsageLog},
+		o.Request.Files, o.Request.AllowRead, o.Request.AllowWrite, o.Request.Link, o.Request.Copy)
 	for _, p := range paths {
 		if !utf8.ValidString(p) {
 			return fault.New(fault.Usage, "the path %q is not UTF-8, and a background job cannot keep it; rename it", p)
