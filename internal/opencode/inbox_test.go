@@ -34,7 +34,7 @@ func TestAFloodOfLinesHoldsNobody(t *testing.T) {
 func TestASlowReceiverOfAFloodIsLeftBetweenTwoCalls(t *testing.T) {
 	s := newStage(t, "flood")
 	s.Env = append(s.Env, `OC_TEST_LINE={"type":"step_start"}`)
-	s.Limits.Timeout = 400 * time.Millisecond
+	s.Limits.Timeout = 1500 * time.Millisecond // a busy machine starts the flood late
 	var inside atomic.Int32
 	begin := time.Now()
 	o, err := Run(context.Background(), s.Attempt, func(event.Event) error {
@@ -50,7 +50,7 @@ func TestASlowReceiverOfAFloodIsLeftBetweenTwoCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFault(t, o, fault.Timeout, "time limit")
-	if d := time.Since(begin); d > 4*time.Second {
+	if d := time.Since(begin); d > 6*time.Second {
 		t.Errorf("returned after %s", d)
 	}
 	if !slices.ContainsFunc(o.Notes, func(n string) bool { return strings.Contains(n, "more than could be read") }) {
