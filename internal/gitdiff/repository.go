@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/gitconfig"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/proc"
 	"opencode-delegate/internal/repocode"
@@ -39,12 +39,9 @@ func open(ctx context.Context, o Options) (*repository, error) {
 	if !ok || top == "" {
 		return nil, fault.New(fault.Usage, "%s is in no work tree of git; name a directory of one with --dir", o.Dir)
 	}
-	git, err := exec.LookPath("git")
-	if err == nil {
-		git, err = filepath.Abs(git)
-	}
+	git, err := gitconfig.Program()
 	if err != nil {
-		return nil, fault.New(fault.Usage, "git cannot be found in PATH; install it, or put it there")
+		return nil, fault.New(fault.Usage, "%w", err)
 	}
 	scratch, err := os.MkdirTemp("", "oc-delegate-git-*")
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"opencode-delegate/internal/gitconfig"
 	"opencode-delegate/internal/repocode"
 )
 
@@ -90,7 +91,7 @@ func (o *objects) start() error {
 	git := o.git
 	if git == "" {
 		var err error
-		if git, err = exec.LookPath("git"); err != nil {
+		if git, err = gitconfig.Program(); err != nil {
 			return err
 		}
 	}

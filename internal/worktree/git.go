@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/gitconfig"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/repocode"
 )
@@ -133,12 +134,9 @@ func runGit(ctx context.Context, dir string, env []string, in io.Reader, read fu
 }
 
 func runCaged(ctx context.Context, cage Cage, dir string, env []string, in io.Reader, read func(io.Reader) error, args ...string) error {
-	program, err := exec.LookPath("git")
-	if err == nil {
-		program, err = filepath.Abs(program)
-	}
+	program, err := gitconfig.Program()
 	if err != nil {
-		return fault.New(fault.Usage, "git cannot be found in PATH; install it, or put it there")
+		return fault.New(fault.Usage, "%w", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fault.New(fault.RunFailed, "git has not answered within %s", patience))
 	defer cancel()
@@ -159,6 +157,9 @@ func runCaged(ctx context.Context, cage Cage, dir string, env []string, in io.Re
 		err = cmd.Start()
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return fmt.Errorf("git %s: %w", args[0], err)
 	}
 	var rerr error

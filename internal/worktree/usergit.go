@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/gitconfig"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/repocode"
 	"opencode-delegate/internal/tree"
@@ -63,12 +64,9 @@ func (u *userGit) aside(workTree, index string) (*userGit, []string) {
 // run starts git, gives it an input (nil: none) and returns what it prints, of which there may be 64 MB. Its end is awaited when ctx ends: it is asked to stop, so
 // that it takes its locks away.
 func (u *userGit) run(ctx context.Context, in io.Reader, args ...string) (string, error) {
-	program, err := exec.LookPath("git")
-	if err == nil {
-		program, err = filepath.Abs(program)
-	}
+	program, err := gitconfig.Program()
 	if err != nil {
-		return "", fault.New(fault.Usage, "git cannot be found in PATH; install it, or put it there")
+		return "", fault.New(fault.Usage, "%w", err)
 	}
 	cmd := exec.CommandContext(ctx, program, append([]string{"--no-pager"}, args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = u.top, u.env, in, 20*time.Second
