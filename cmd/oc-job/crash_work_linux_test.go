@@ -58,17 +58,22 @@ func (p *crashPlace) workIsFound() {
 		if v.ID == "" || v.State.State == job.Unreadable {
 			continue
 		}
-		made, _ := filepath.Glob(filepath.Join(p.store.Record(v.ID).Path(), "copies/1/tree/work.txt"))
-		diff, err := p.command("oc-job", "diff", v.ID).Output()
-		if len(made) == 1 && !strings.Contains(string(diff), "+work\n") {
-			p.t.Errorf("%s: the worker's file is there, and the difference is %q, %v", v.State.State, diff, err)
-		}
-		if len(made) == 0 {
+		copied := filepath.Join(p.store.Record(v.ID).Path(), "copies/1/tree")
+		made, err := os.ReadFile(filepath.Join(copied, "work.txt"))
+		if err != nil {
 			continue
 		}
+		changed, err := os.ReadFile(filepath.Join(copied, "file.txt")) // the worker may have died before it came to this one
+		if err != nil {
+			p.t.Error(err)
+		}
+		diff, err := p.command("oc-job", "diff", v.ID).Output()
+		if !strings.Contains(string(diff), "a/work.txt") || strings.Contains(string(diff), "+work\n") != (string(made) == "work\n") {
+			p.t.Errorf("%s: the worker's file holds %q, and the difference is %q, %v", v.State.State, made, diff, err)
+		}
 		p.run(p.command("oc-job", "apply", "--force", v.ID))
-		if p.read("file.txt") != "changed\n" || p.read("work.txt") != "work\n" || p.read("mine.txt") != "not committed\n" {
-			p.t.Errorf("applied: %q %q %q", p.read("file.txt"), p.read("work.txt"), p.read("mine.txt"))
+		if p.read("file.txt") != string(changed) || p.read("work.txt") != string(made) || p.read("mine.txt") != "not committed\n" {
+			p.t.Errorf("applied: %q %q %q, want %q %q", p.read("file.txt"), p.read("work.txt"), p.read("mine.txt"), changed, made)
 		}
 		p.run(p.command("oc-job", "undo", v.ID))
 		if p.read("file.txt") != "as it was\n" || p.read("work.txt") != "absent" {
