@@ -18,6 +18,7 @@ import (
 
 	"opencode-delegate/internal/cli"
 	"opencode-delegate/internal/realopencode"
+	"opencode-delegate/internal/testplace"
 )
 
 // repositoryParts are what a small repository tracks; those with an x in front do not belong into a release folder.
@@ -191,7 +192,7 @@ func TestLimitLauncher(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const most = 3 * time.Millisecond
+	most := testplace.Slower(3*time.Millisecond, testplace.Pace(t))
 	best := func(command string, args []string, stdin string, so time.Duration) time.Duration {
 		cmd := exec.Command(command, args...)
 		cmd.Stdin = strings.NewReader(stdin)

@@ -14,12 +14,14 @@ import (
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/job"
+	"opencode-delegate/internal/testplace"
 )
 
 // TestLimitHooks: Claude Code waits for each hook, and one comes before each tool call. None takes 50 ms, in a state directory with
 // ten thousand jobs, nor says more than a few lines.
 func TestLimitHooks(t *testing.T) {
-	const records, limit, most = 10_000, 50 * time.Millisecond, 1200
+	const records, most = 10_000, 1200
+	limit := testplace.Slower(50*time.Millisecond, testplace.Pace(t))
 	p := fakePlace(t)
 	state, bin := filepath.Join(p.Root, "state"), filepath.Join(p.Root, "built")
 	if err := buildInto(bin, "", "."); err != nil {
