@@ -243,7 +243,7 @@ func TestKilledWhileAppending(t *testing.T) {
 			t.Cleanup(func() { cmd.Process.Kill() })
 			cmds, outs = append(cmds, cmd), append(outs, out)
 		}
-		time.Sleep(time.Duration(60+17*round) * time.Millisecond)
+		time.Sleep(time.Duration(300+47*round) * time.Millisecond) // a slow machine takes long to start one
 		for i, cmd := range cmds {
 			cmd.Process.Kill()
 			cmd.Wait()
