@@ -14,7 +14,7 @@ import (
 // published agrees only on the shape (one large unit wins, a small one loses), see skills/opencode/references/cost.md.
 const (
 	signalPrice = 700   // the signal line and the notes beside it: measured, the line of a plain success has 600 to 700
-	answerPrice = 1_500 // an answer: the middle of what the digests of our own runs had, whose limit is 4000
+	answerPrice = 1_500 // an answer: assumed, well below the limit of a digest, which is 4000
 	checkPrice  = 1_000 // the check: `git diff --stat` and the last lines of a test, estimated
 )
 

@@ -81,7 +81,9 @@ func (r *run) note(format string, args ...any) {
 }
 
 // asked reports whether there is anything to prove.
-func (c checks) asked() bool { return len(c.Verify)+len(c.ExpectFile) > 0 || c.schema != nil }
+func (c checks) asked() bool {
+	return len(c.Verify)+len(c.ExpectFile) > 0 || c.MaxDiff > 0 || c.schema != nil
+}
 
 // preflight runs the checks before any token is spent. Only one that cannot run at all ends the delegation there.
 func (r *run) preflight(ctx context.Context, first *try) error {
@@ -158,11 +160,11 @@ func unrun(c checks, why string) (list []Check) {
 // limits holds the changes against what the caller has allowed.
 func (t *try) limits() {
 	c, changes := t.run.checks, t.res.Changes
-	if len(c.AllowPath)+len(c.ForbidPath) == 0 && c.MaxDiff == 0 {
+	if len(c.AllowPath)+len(c.ForbidPath) == 0 {
 		return
 	}
 	if !changes.Known {
-		t.against(fault.New(fault.WriteViolation, "the changed files are not known, so that they cannot be held against --allow-path, --forbid-path and --max-diff"))
+		t.against(fault.New(fault.WriteViolation, "the changed files are not known, so that they cannot be held against --allow-path and --forbid-path"))
 		return
 	}
 	if bad := verify.Paths(c.allow, c.forbid, changes.Files); len(bad) > 0 {
@@ -172,12 +174,6 @@ func (t *try) limits() {
 		}
 		t.violation("the worker changed what it was not to change", list...)
 	}
-	if c.MaxDiff == 0 {
-		return
-	}
-	if lines, ok := verify.MaxDiff(int(c.MaxDiff), changes); !ok {
-		t.against(fault.New(fault.VerifyFailed, "the difference has %d lines, and --max-diff allows %d", lines, c.MaxDiff))
-	}
 }
 
 // expect looks for what the caller expects beside the checks.
@@ -185,6 +181,15 @@ func (t *try) expect() {
 	c, v := t.run.checks, &t.res.Verification
 	for _, path := range c.ExpectFile {
 		v.Checks = append(v.Checks, expectation("--expect-file "+path, verify.ExpectFile(t.place.dir, path)))
+	}
+	if c.MaxDiff > 0 {
+		wrong := ""
+		if lines, ok := verify.MaxDiff(int(c.MaxDiff), t.res.Changes); !t.res.Changes.Known {
+			wrong = "how many lines were changed is not known"
+		} else if !ok {
+			wrong = fmt.Sprintf("the difference has %d lines", lines)
+		}
+		v.Checks = append(v.Checks, expectation(fmt.Sprintf("--max-diff %d", c.MaxDiff), wrong))
 	}
 	if c.schema != nil {
 		text := t.res.Text

@@ -46,8 +46,8 @@ const (
 	researchDir = delegate.ResearchDir // where runs work that have nothing to do with any files
 	newsDir     = "news"               // by caller, an empty file for each background job whose end has not been told
 	cachesDir   = "cache"
-	trustDir    = "trust" // package verify keeps which project files are trusted
-	refsDir     = "refs"  // by id, the repository in which an isolated job has a ref
+	trustDir    = delegate.TrustDir // package verify keeps which project files are trusted
+	refsDir     = "refs"            // by id, the repository in which an isolated job has a ref
 	// callersDir says which sessions are one caller.
 	callersDir = "callers"
 	// argumentsDir holds what a person has typed after a command of Claude Code, for moments; package plugin keeps it.
