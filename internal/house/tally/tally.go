@@ -14,6 +14,7 @@ import (
 type tally struct {
 	outcome map[test]string // pass, fail, skip
 	parents map[test]bool
+	said    map[test]*said // of tests that have not passed
 	took    time.Duration
 	broken  []string // packages that failed without a failing test: a build error, a crash, a timeout
 }
@@ -23,11 +24,13 @@ type test struct{ pkg, name string }
 
 func (t test) String() string { return t.pkg + "." + t.name }
 
-func newTally() *tally { return &tally{outcome: map[test]string{}, parents: map[test]bool{}} }
+func newTally() *tally {
+	return &tally{outcome: map[test]string{}, parents: map[test]bool{}, said: map[test]*said{}}
+}
 
 type testEvent struct {
-	Action, Package, Test string
-	Elapsed               float64
+	Action, Package, Test, Output string
+	Elapsed                       float64
 }
 
 // read adds the events of one `go test -json`. A test that runs in two files counts once, and its failure wins.
@@ -42,10 +45,20 @@ func (t *tally) read(r io.Reader) error {
 			}
 			return err
 		}
+		key := test{e.Package, e.Test}
 		switch e.Action {
 		case "pass", "fail", "skip":
+		case "output":
+			if t.said[key] == nil {
+				t.said[key] = &said{}
+			}
+			t.said[key].add(e.Output)
+			continue
 		default:
 			continue
+		}
+		if e.Action != "fail" && t.outcome[key] != "fail" {
+			delete(t.said, key)
 		}
 		if e.Test == "" {
 			t.took += time.Duration(e.Elapsed * float64(time.Second))
@@ -60,7 +73,7 @@ func (t *tally) read(r io.Reader) error {
 		if e.Action == "fail" {
 			failed[e.Package] = true
 		}
-		if key := (test{e.Package, e.Test}); t.outcome[key] != "fail" {
+		if t.outcome[key] != "fail" {
 			t.outcome[key] = e.Action
 		}
 	}
@@ -97,13 +110,13 @@ func (t *tally) problems(ci bool) []string {
 	for key, outcome := range t.outcome {
 		switch {
 		case outcome == "fail": // a parent too: it can fail when none of its subtests does
-			out = append(out, "failed: "+key.String())
+			out = append(out, "failed: "+key.String()+t.said[key].String())
 		case outcome == "skip" && ci && !t.parents[key]:
 			out = append(out, "skipped, which nothing may be in CI: "+key.String())
 		}
 	}
 	for _, p := range t.broken {
-		out = append(out, "failed without a failing test: "+p)
+		out = append(out, "failed without a failing test: "+p+t.said[test{pkg: p}].String())
 	}
 	sort.Strings(out)
 	if ran(t.count(isReal)) == 0 {
@@ -113,4 +126,48 @@ func (t *tally) problems(ci bool) []string {
 		out = append(out, "no script ran")
 	}
 	return out
+}
+
+// What a failed test has said: the beginning and the end, so that the reason stands beside the name however much came between.
+type said struct {
+	first, last []string
+	dropped     int
+}
+
+const (
+	firstLines, lastLines = 6, 10
+	lineLimit             = 240 // characters
+)
+
+// add takes one line of output. What the test runner itself says of a test is no part of it.
+func (s *said) add(line string) {
+	line = strings.TrimRight(line, "\n")
+	switch text := strings.TrimSpace(line); {
+	case text == "", strings.HasPrefix(text, "=== "), strings.HasPrefix(text, "--- "):
+		return
+	}
+	if r := []rune(line); len(r) > lineLimit {
+		line = string(r[:lineLimit]) + "…"
+	}
+	switch {
+	case len(s.first) < firstLines:
+		s.first = append(s.first, line)
+		return
+	case len(s.last) == lastLines:
+		s.last = s.last[1:]
+		s.dropped++
+	}
+	s.last = append(s.last, line)
+}
+
+// String is empty, or begins a line.
+func (s *said) String() string {
+	if s == nil || len(s.first) == 0 {
+		return ""
+	}
+	lines := append([]string{""}, s.first...)
+	if s.dropped > 0 {
+		lines = append(lines, fmt.Sprintf("    … %d lines …", s.dropped))
+	}
+	return strings.Join(append(lines, s.last...), "\n    ")
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -62,5 +64,41 @@ func TestProblems(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	if err := newTally().read(strings.NewReader("FAIL\tno json")); err == nil {
 		t.Error("text that is no JSON is accepted")
+	}
+}
+
+func output(test, text string) string {
+	line, _ := json.Marshal(testEvent{Action: "output", Package: "m/a", Test: test, Output: text})
+	return string(line) + "\n"
+}
+
+// A failure stands with the beginning and the end of what the test said, and with nothing of a test that passed.
+func TestFailuresAreExplained(t *testing.T) {
+	events := append([]string{}, sound...)
+	events = append(events, output("TestX", "=== RUN   TestX\n"), output("TestPlain", "of another\n"))
+	for i := range 30 {
+		events = append(events, output("TestX", fmt.Sprintf("line %d %s\n", i, strings.Repeat("y", 300))))
+	}
+	events = append(events, output("TestX", "--- FAIL: TestX (0.00s)\n"), event("fail", "m/a", "TestX"), event("fail", "m/a", ""))
+	p := tallyOf(t, events...).problems(true)
+	if len(p) != 1 {
+		t.Fatalf("%q", p)
+	}
+	for _, want := range []string{"failed: m/a.TestX\n", "line 0 ", "line 5 ", "… 14 lines …", "line 20 ", "line 29 "} {
+		if !strings.Contains(p[0], want) {
+			t.Errorf("no %q in %s", want, p[0])
+		}
+	}
+	for _, not := range []string{"line 6 ", "line 19 ", "===", "---", "of another"} {
+		if strings.Contains(p[0], not) {
+			t.Errorf("%q in %s", not, p[0])
+		}
+	}
+	crashed := tallyOf(t, append(sound, output("", "panic: test timed out\n"), event("fail", "m/a", ""))...).problems(true)
+	if len(crashed) != 1 || !strings.HasSuffix(crashed[0], "m/a\n    panic: test timed out") {
+		t.Errorf("%q", crashed)
+	}
+	if len(p[0]) > 17*(lineLimit+20) {
+		t.Errorf("%d bytes", len(p[0]))
 	}
 }
