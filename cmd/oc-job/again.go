@@ -63,6 +63,24 @@ func (e earlier) session() (string, error) {
 	return e.view.Session, nil
 }
 
+// onward lets a call go on in the session that the job left, of an isolated one in a copy with its work. More than one worker cannot go on in a session, and
+// another model would not begin in it: neither is asked for again.
+func (e earlier) onward(f *call.Flags, session string) error {
+	f.Session = call.Once{Text: session, Set: true}
+	if !e.req.Isolate {
+		return nil
+	}
+	f.BestOf, f.Escalate, f.Isolate = call.Once{}, nil, true
+	w, err := e.store.Work(e.view)
+	if err != nil {
+		return err
+	}
+	if f.Onward = w.Place(); f.Onward == "" {
+		return fault.New(fault.NotFound, "the copy of job %s is not there any more", e.view.ID).With("oc-job retry " + e.view.ID + " begins again, in a new one")
+	}
+	return nil
+}
+
 // again is the earlier request once more, with other words where change sets some. What comes back are problems with them, a sentence each.
 func (e earlier) again(f againFlags, change func(*call.Flags)) (cli.Start, []string) {
 	flags := call.FlagsOf(e.req)
@@ -112,8 +130,11 @@ func (v *continueVerb) run(a *cli.App) int {
 	}
 	s, problems := e.again(v.againFlags, func(f *call.Flags) {
 		f.Task, f.PromptFile, f.Review = v.Task, v.PromptFile, nil // what is asked now is no review
-		f.Session = call.Once{Text: session, Set: true}
+		err = e.onward(f, session)
 	})
+	if err != nil {
+		return refuse(a, err)
+	}
 	if len(problems) > 0 {
 		return refuseAll(a, problems)
 	}
@@ -186,7 +207,10 @@ func (v *recoverVerb) run(a *cli.App) int {
 	if err != nil {
 		return refuse(a, err)
 	}
-	s, problems := e.again(v.againFlags, func(f *call.Flags) { f.Session = call.Once{Text: session, Set: true} })
+	s, problems := e.again(v.againFlags, func(f *call.Flags) { err = e.onward(f, session) })
+	if err != nil {
+		return refuse(a, err)
+	}
 	if len(problems) > 0 {
 		return refuseAll(a, problems)
 	}

@@ -34,6 +34,33 @@ func TestRealJob(t *testing.T) {
 	p.job("notify").want(t, 0, more+" failed")
 }
 
+// An isolated job goes on in its session, in a copy with its work, also where it was cut off: the session moves with it, and the worker's tools with the session.
+func TestRealIsolatedJobGoesOn(t *testing.T) {
+	t.Parallel()
+	p := &place{testplace.Real(t)}
+	id := p.begin("--write", "--isolate", "--verify", "test -e one",
+		`Begin. [[mock:[{"tool":"bash","args":{"command":"echo 1 >one","description":"one"}},{"text":"half of it"}]]]`)
+	p.job("wait", "--timeout", "100s", id).want(t, 0, id+" succeeded OK")
+	more := strings.TrimSpace(p.job("continue", id, "--timeout", "60s",
+		`Go on. [[mock:[{"tool":"bash","args":{"command":"cat one && pwd >two && sleep 300","description":"two"}},{"text":"all of it"}]]]`).want(t, 0, "").stdout)
+	two := filepath.Join(p.Root, "state/jobs", more, "copies/1/tree/two")
+	p.until("the second half", func() bool { _, err := os.Stat(two); return err == nil })
+	p.job("cancel", more).want(t, 0, more+" cancelled")
+	last := strings.TrimSpace(p.job("continue", more, "--timeout", "60s",
+		`Go on. [[mock:[{"tool":"bash","args":{"command":"cat one two && echo 3 >three","description":"three"}},{"text":"all of it"}]]]`).want(t, 0, "").stdout)
+	p.job("wait", "--timeout", "100s", last).want(t, 0, last+" succeeded OK")
+	if a, b := p.state(id).Session, p.state(last).Session; a != b || a == "" {
+		t.Errorf("sessions %q and %q", a, b)
+	}
+	p.job("diff", "--stat", last).want(t, 0, "three")
+	p.job("apply", last).want(t, 0, "")
+	for name, want := range map[string]string{"one": "1\n", "two": filepath.Dir(two) + "\n", "three": "3\n"} {
+		if got, err := os.ReadFile(filepath.Join(p.Project, name)); string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 // Cancelled in the middle of a command that has a child in a session of its own: nothing lives on, and the session can be continued.
 func TestRealCancelInACommand(t *testing.T) {
 	t.Parallel()

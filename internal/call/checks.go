@@ -43,8 +43,8 @@ func (r *resolver) isolation() {
 	for _, path := range f.Copy {
 		req.Copy = append(req.Copy, r.existing("flag --copy", path))
 	}
-	if req.Isolate && (f.Continue || f.Session.Set) {
-		r.problem("", errors.New("an isolated run begins in a copy of its own, where no earlier session can go on; leave out -c and -s, or --isolate"))
+	if req.Onward = f.Onward; req.Isolate && f.Onward == "" && (f.Continue || f.Session.Set) {
+		r.problem("", errors.New("an isolated run begins in a copy of its own, where no session of yours can go on; leave out -c and -s, or --isolate; oc-job continue ID goes on with an isolated job"))
 	}
 	if req.Isolate {
 		r.row("isolation", "a copy of the repository", r.because(f))

@@ -46,6 +46,8 @@ type Flags struct {
 	Recipe Recipe `kong:"-"`
 	// Review comes from an earlier request, and is no flag either.
 	Review *review.Scope `kong:"-"`
+	// Onward is the place of the copy that an earlier job has left.
+	Onward string `kong:"-"`
 }
 
 // The flags that verbs of their own have in common with an ordinary call.

@@ -66,7 +66,7 @@ func Of(r delegate.Result) Signal {
 		Duration: &r.Duration, Verdict: r.Verification.Verdict, FailedCommands: r.Commands.Failed,
 	}
 	resumable := s.Retryable || s.Status == fault.Interrupted || s.Status == fault.Cancelled || s.Status == fault.BudgetExceeded
-	if resumable && s.Session != "" && r.SessionDead == "" {
+	if resumable && s.Session != "" && r.SessionDead == "" && r.Isolation == nil { // in a copy a job goes on, no call
 		s.Retry = "--session " + s.Session
 	}
 	if u := r.Usage; u != nil {

@@ -16,8 +16,8 @@ import (
 const answerLimit = 8 << 20
 
 // bounded reads to the end and keeps the beginning.
-func bounded(r io.Reader) []byte {
-	data, _ := io.ReadAll(io.LimitReader(r, answerLimit))
+func bounded(r io.Reader, limit int64) []byte {
+	data, _ := io.ReadAll(io.LimitReader(r, limit))
 	io.Copy(io.Discard, r)
 	return data
 }

@@ -23,6 +23,7 @@ const lookTime = 60 * time.Second
 // A view is what the repository looked like before the run.
 type view struct {
 	tree    *tree.Snapshot
+	begun   *tree.Snapshot // with the earlier work that this run goes on with; else the same
 	code    *repocode.State
 	planted *planted.State
 	git     gitLink
@@ -81,6 +82,15 @@ func (t *try) look(ctx context.Context) (view, error) {
 	}
 	v.git = t.cage.gitLink()
 	v.tree, v.err = tree.Take(ctx, t.place.dir, tree.Options{})
+	v.begun = v.tree
+	if work := t.place.earlier; work != nil {
+		if err := t.place.copy.Resume(ctx, work); err != nil {
+			return v, fmt.Errorf("the earlier work could not be put into the copy: %w", err)
+		}
+		if v.err == nil {
+			v.begun, v.err = tree.Take(ctx, t.place.dir, tree.Options{Since: v.tree})
+		}
+	}
 	return v, nil
 }
 
@@ -108,6 +118,11 @@ func (t *try) lookAgain(ctx context.Context, before view) error {
 		return nil
 	}
 	t.res.Changes = tree.Compare(ctx, before.tree, after)
+	t.idle = len(t.res.Changes.Files) == 0
+	if before.begun != before.tree {
+		now := tree.Compare(ctx, before.begun, after)
+		t.idle = now.Known && len(now.Files) == 0
+	}
 	t.res.Changes.Reason = plain.Line(t.res.Changes.Reason, 300)
 	if !t.res.Changes.Known {
 		t.note("changed files are not known: %s", t.res.Changes.Reason)
@@ -204,9 +219,9 @@ func (t *try) judge() {
 		*changes = tree.Changes{Known: true, Files: modes}
 	case !writes && len(changes.Files) > 0:
 		t.against(fault.New(fault.WriteViolation, "a read-only run changed %s", name(changes.Files)))
-	case writes && len(changes.Files) == 0 && len(t.run.plan.Request.AllowWrite) > 0:
+	case writes && t.idle && len(t.run.plan.Request.AllowWrite) > 0:
 		t.note("no file of --dir has changed; what --allow-write opened was not compared")
-	case writes && len(changes.Files) == 0 && t.worst == nil && !t.run.plan.Request.AllowNoChanges:
+	case writes && t.idle && t.worst == nil && !t.run.plan.Request.AllowNoChanges:
 		t.against(fault.New(fault.NoChanges, "the worker reports success, and no file has changed").
 			With("say in the task which file has to change; what lies outside of --dir is closed to the worker unless --allow-write opens it",
 				"--allow-no-changes accepts a run without a change"))

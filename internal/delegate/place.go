@@ -2,7 +2,9 @@ package delegate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 
 	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/fault"
+	"opencode-delegate/internal/opencode"
 	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/repocode"
 	"opencode-delegate/internal/sandbox"
@@ -34,6 +37,8 @@ type place struct {
 	base  *worktree.Snapshot    // nil: nothing is kept of what was there before
 	deps  worktree.Dependencies // installed ones in the caller's own tree, before the work; nil: not looked at
 	after *worktree.Snapshot    // the work as it would land; nil: not fixed yet
+
+	earlier *worktree.Snapshot // work of an earlier job that is gone on with; nil: from the base
 }
 
 // The parts of a place that are ours.
@@ -56,8 +61,11 @@ func (t *try) settle(ctx context.Context) (err error) {
 	}
 	at := filepath.Join(copies, fmt.Sprint(t.n))
 	var c *worktree.Copy
+	var earlier *worktree.Snapshot
 	if first := t.run.tries[0].place.copy; first != nil {
 		c, err = first.Fresh(ctx, at)
+	} else if req.Onward != "" {
+		c, earlier, err = t.onward(ctx, at)
 	} else {
 		c, err = worktree.NewCopy(ctx, worktree.CopyOptions{
 			Dir: req.Dir, Place: at, ID: t.run.job.ID, WithDirty: req.WithDirty, Environ: t.run.plan.host.Environ,
@@ -67,11 +75,33 @@ func (t *try) settle(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.place = place{dir: c.Dir(req.Dir), root: c.Tree(), home: at, copy: c, base: c.Base()}
+	t.place = place{dir: c.Dir(req.Dir), root: c.Tree(), home: at, copy: c, base: c.Base(), earlier: earlier}
 	t.res.Isolation = &Isolation{Path: c.Tree(), Branch: c.Branch(), Base: c.BaseCommit(), Ref: c.Ref()}
-	t.res.SessionDead = "it worked in a copy of the repository, and a session belongs to its directory"
-	t.cage, err = t.run.plan.caged(t.place)
-	return err
+	if t.cage, err = t.run.plan.caged(t.place); err != nil || earlier == nil {
+		return err
+	}
+	if err := opencode.MoveSession(ctx, t.cage.query, t.run.plan.binary, req.Session, t.place.dir); err != nil {
+		return errors.Join(err, c.Discard(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// onward makes the copy in which the work of an earlier one goes on, and says what that has come to. Of a run that was killed nobody has fixed it yet.
+func (t *try) onward(ctx context.Context, at string) (*worktree.Copy, *worktree.Snapshot, error) {
+	from := t.run.plan.Request.Onward
+	before, err := worktree.OpenCopy(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	work, err := worktree.Open(filepath.Join(from, afterName))
+	if errors.Is(err, fs.ErrNotExist) {
+		work, err = before.Result(ctx, filepath.Join(t.run.tmp, "earlier"), t.run.plan.host.Environ)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := before.Onward(ctx, t.run.job.ID, at)
+	return c, work, err
 }
 
 // caged is the cage of a run in a copy: what belongs to the caller's repository stays closed, wherever it lies.

@@ -1,10 +1,12 @@
 package delegate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,7 +125,7 @@ func (p *Plan) checkAgent(ctx context.Context) error {
 }
 
 func (p *Plan) checkSession(ctx context.Context) error {
-	if p.Request.Session == "" || p.host.SessionKnown {
+	if p.Request.Session == "" || p.host.SessionKnown || p.Request.Onward != "" {
 		return nil
 	}
 	if err := CheckSession(p.Request.Session); err != nil {
@@ -176,6 +178,10 @@ const queryTime = 60 * time.Second
 
 // query asks opencode something: read-only, in an empty directory unless the question is about the project.
 func (p *Plan) query(ctx context.Context, q opencode.Query) (opencode.Reply, error) {
+	return p.cage.query(ctx, q)
+}
+
+func (c cage) query(ctx context.Context, q opencode.Query) (opencode.Reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, fmt.Errorf("no answer within %s", queryTime))
 	defer cancel()
 	tmp, err := os.MkdirTemp("", "oc-delegate-query-*")
@@ -189,23 +195,29 @@ func (p *Plan) query(ctx context.Context, q opencode.Query) (opencode.Reply, err
 			return opencode.Reply{}, err
 		}
 	}
-	opts := p.cage.options(own)
+	opts := c.options(own)
 	project := q.Dir
 	if q.Dir == "" {
 		q.Dir = empty
 	}
 	opts.Dir = q.Dir
-	env, err := opencode.Environ(p.host.Environ, opts)
+	env, err := opencode.Environ(c.host.Environ, opts)
 	if err != nil {
 		return opencode.Reply{}, err
 	}
-	argv := q.Argv
-	if p.cage.sandbox() == sandboxOn {
-		policy, err := p.cage.policy(project, own, false)
+	argv := slices.Clone(q.Argv)
+	if i := slices.Index(argv, opencode.FileArg); i >= 0 {
+		argv[i] = filepath.Join(own, "file")
+		if err := os.WriteFile(argv[i], q.File, 0o600); err != nil {
+			return opencode.Reply{}, err
+		}
+	}
+	if c.sandbox() == sandboxOn {
+		policy, err := c.policy(project, own, false)
 		if err != nil {
 			return opencode.Reply{}, err
 		}
-		wrapped, add, err := policy.Command(p.host.Own(), argv)
+		wrapped, add, err := policy.Command(c.host.Own(), argv)
 		if err != nil {
 			return opencode.Reply{}, err
 		}
@@ -217,15 +229,15 @@ func (p *Plan) query(ctx context.Context, q opencode.Query) (opencode.Reply, err
 	if err != nil {
 		return opencode.Reply{}, err
 	}
-	return collect(ctx, child)
+	return collect(ctx, child, cmp.Or(q.Limit, answerLimit))
 }
 
 // collect reads both outputs of a question to their bounded ends.
-func collect(ctx context.Context, child *proc.Process) (opencode.Reply, error) {
+func collect(ctx context.Context, child *proc.Process, limit int64) (opencode.Reply, error) {
 	var r opencode.Reply
 	errs := make(chan []byte, 1)
-	go func() { errs <- bounded(child.Stderr) }()
-	r.Stdout = bounded(child.Stdout)
+	go func() { errs <- bounded(child.Stderr, limit) }()
+	r.Stdout = bounded(child.Stdout, limit)
 	r.Stderr = <-errs
 	exit := child.Wait()
 	r.Code = exit.Code

@@ -34,6 +34,7 @@ type try struct {
 	round    int  // of the checks, from 1
 	last     int  // its last attempt among those of the run
 	poisoned bool // its session cannot go on
+	idle     bool // no file has changed in it
 
 	lists int // of findings, in a review
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // query is every subcommand but run.
@@ -28,6 +29,8 @@ func (f *fake) query() int {
 		return f.sessionList(slices.Contains(rest, "json"))
 	case is("export"):
 		return f.export(arg(1))
+	case is("import"):
+		return f.imports(arg(1))
 	case is("agent", "list"):
 		fmt.Fprint(f.out, "build (primary)\n  []\nexplore (subagent)\n  []\ngeneral (subagent)\n  []\nplan (primary)\n  []\n")
 		return 0
@@ -100,6 +103,32 @@ func (f *fake) export(id string) int {
 		}
 	}
 	return f.fail("Session not found: " + id)
+}
+
+// imports takes a session over into this directory, as the real one does with one that it knows already.
+func (f *fake) imports(file string) int {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return f.fail("File not found: " + file)
+	}
+	var export struct {
+		Info saved `json:"info"`
+	}
+	if err := json.Unmarshal(text, &export); err != nil || export.Info.ID == "" {
+		return f.fail("Invalid session data")
+	}
+	s := export.Info
+	s.Directory, _ = os.Getwd()
+	s.Updated = time.Now().UnixMilli()
+	saved, err := json.Marshal(s)
+	if err == nil {
+		err = f.keep(filepath.Join(f.state, "sessions", filepath.Base(s.ID)+".json"), saved)
+	}
+	if err != nil {
+		return f.fail(err.Error())
+	}
+	fmt.Fprintln(f.out, "Imported session:", s.ID)
+	return 0
 }
 
 func (f *fake) debugAgent(name string) int {

@@ -3,6 +3,8 @@ package job
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"opencode-delegate/internal/delegate"
 	"opencode-delegate/internal/fault"
@@ -18,7 +20,7 @@ func (s *Store) FindSession(ctx context.Context, req *delegate.Request, newest b
 	switch {
 	case newest:
 		st, ok, err := s.newest(ctx, func(v View) bool {
-			return v.Session != "" && v.Dead == "" && v.Dir == req.Dir && s.SameCaller(v.Caller, req.Caller)
+			return v.Session != "" && v.Dead == "" && !v.Isolated && v.Dir == req.Dir && s.SameCaller(v.Caller, req.Caller)
 		})
 		if err != nil {
 			return false, err
@@ -43,6 +45,9 @@ func (s *Store) FindSession(ctx context.Context, req *delegate.Request, newest b
 	case st.Dir != req.Dir:
 		return false, fault.New(fault.NotFound, "session %s belongs to %s, not to %s", req.Session, st.Dir, req.Dir).With(
 			fmt.Sprintf("--dir %s goes on in it", st.Dir))
+	case st.Isolated && !strings.HasPrefix(req.Onward, s.Record(st.ID).Path()+string(filepath.Separator)):
+		// Also where an earlier job of the session is named: the session has moved on, into the copy of the newest.
+		return false, fault.New(fault.NotFound, "session %s goes on in the copy of job %s, and only there", req.Session, st.ID).With("oc-job continue " + st.ID + " goes on in it")
 	case st.Dead != "":
 		return false, fault.New(fault.NotFound, "session %s cannot be continued: %s", req.Session, st.Dead).With("begin a new one: leave -s out")
 	}

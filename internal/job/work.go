@@ -91,6 +91,14 @@ func (w Work) place(try int) string {
 	return filepath.Join(w.rec.File(record.Copies), strconv.Itoa(try))
 }
 
+// Place is the directory of the copy that counts; empty: there is none.
+func (w Work) Place() string {
+	if w.Chosen == 0 {
+		return ""
+	}
+	return w.place(w.Chosen)
+}
+
 // tryAt is the try in whose place a path lies; other where it is none of ours.
 func (w Work) tryAt(path string, other int) int {
 	for _, n := range w.Tries {

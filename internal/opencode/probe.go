@@ -45,9 +45,17 @@ func AllAbilities() Abilities {
 type Query struct {
 	Argv []string // Argv[0] is the binary
 	Dir  string   // where it runs, absolute; empty: a fresh, empty directory, where no project's plugins are loaded
+
+	// File is handed over as a file, whose path the runner puts in the place of the argument [FileArg].
+	File []byte
+	// Limit is how many bytes of its output are wanted; 0 = 8 MiB.
+	Limit int64
 }
 
-// A Reply is what a query printed. Both outputs are cut at 8 MiB by the runner.
+// FileArg stands for the path of Query.File in its Argv.
+const FileArg = "\x00file"
+
+// A Reply is what a query printed. The runner cuts both outputs at the limit of the query.
 type Reply struct {
 	Stdout, Stderr []byte
 	Code           int // exit code; -1 when a signal ended it

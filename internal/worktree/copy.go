@@ -193,11 +193,8 @@ func (c *Copy) fill(ctx context.Context, o CopyOptions) (err error) {
 		return err
 	}
 	defer func() {
-		for _, p := range c.made {
-			if err != nil {
-				_, rerr := release(ctx, p.gitDir, c.Ref(), p.commit)
-				err = errors.Join(err, rerr)
-			}
+		if err != nil {
+			err = errors.Join(err, c.forget(ctx))
 		}
 	}()
 	if err := c.keep(ctx, g, c.record.Base); err != nil {

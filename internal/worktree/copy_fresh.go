@@ -2,8 +2,11 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+
+	"opencode-delegate/internal/fault"
 )
 
 // Fresh makes another copy of the same base in place, a directory that is made and must not exist. The user's checkout is not looked at, but for what is
@@ -18,10 +21,37 @@ func (c *Copy) With(ctx context.Context, after *Snapshot, place string) (*Copy, 
 	return c.another(ctx, after, place)
 }
 
-func (c *Copy) another(ctx context.Context, with *Snapshot, place string) (*Copy, error) {
+// Onward makes another copy of the same base that is on its own: the ref and the branch are those of id, and the ref of c may go.
+func (c *Copy) Onward(ctx context.Context, id, place string) (*Copy, error) {
+	if !copyID().MatchString(id) {
+		return nil, fault.New(fault.Usage, "copy: %.80q cannot be part of the name of a ref", id)
+	}
 	n := &Copy{record: c.record}
+	n.record.ID = id
+	made, err := c.make(ctx, n, c.base, place)
+	if err != nil {
+		err = errors.Join(err, n.forget(ctx))
+	}
+	return made, err
+}
+
+// Resume puts the work of another copy of the same base into this one, in which nothing has been done yet. Commits among it are files here.
+func (c *Copy) Resume(ctx context.Context, after *Snapshot) error {
+	var paths []string
+	for _, one := range changes(c.base, after) {
+		paths = append(paths, one.path)
+	}
+	return after.Put(ctx, c.Tree(), paths)
+}
+
+func (c *Copy) another(ctx context.Context, with *Snapshot, place string) (*Copy, error) {
+	return c.make(ctx, &Copy{record: c.record}, with, place)
+}
+
+// make fills n, a copy of the base of c.
+func (c *Copy) make(ctx context.Context, n *Copy, with *Snapshot, place string) (*Copy, error) {
 	return n.in(ctx, place, func() error {
-		if err := c.keepAll(ctx); err != nil {
+		if err := n.keepAll(ctx); err != nil {
 			return err
 		}
 		var err error
@@ -29,6 +59,9 @@ func (c *Copy) another(ctx context.Context, with *Snapshot, place string) (*Copy
 			return err
 		}
 		if err := copyOwn(filepath.Join(c.place, ownGitName), filepath.Join(n.place, ownGitName)); err != nil {
+			return err
+		}
+		if err := n.renamed(c); err != nil {
 			return err
 		}
 		if err := with.pour(ctx, n.Tree()); err != nil {
@@ -48,7 +81,7 @@ func (c *Copy) keepAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = g.keep(ctx, c.Ref(), p.commit)
+		err = c.keep(ctx, g, p.commit)
 		g.close()
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,6 +76,80 @@ func TestFurtherCopiesOfOneBase(t *testing.T) {
 			t.Errorf("the base is another:\n%s", got)
 		}
 	})
+}
+
+// Work goes on from the same base in a copy with a ref of its own, whatever becomes of the first one.
+func TestAnOnwardCopyHasTheWork(t *testing.T) {
+	cases(t, 15, func(c *chaos) {
+		t := c.t
+		for range 5 + c.r.IntN(20) {
+			c.put(c.name())
+		}
+		c.commit()
+		o := c.copyOptions()
+		o.ID = "first"
+		if o.WithDirty = c.r.IntN(2) == 0; o.WithDirty {
+			for range c.r.IntN(6) {
+				c.edit()
+			}
+		}
+		first := c.newCopy(o)
+		status := c.gitIn(first.Tree(), "status", "--porcelain")
+		user := c.dir
+		c.dir = first.Tree()
+		for range 1 + c.r.IntN(10) {
+			c.edit()
+		}
+		c.dir = user
+		after, err := first.Result(t.Context(), c.store(), c.environ())
+		c.must(err)
+		var want bytes.Buffer
+		c.must(Patch(t.Context(), first.Base(), after, &want, 1<<30))
+		_, err = first.Onward(t.Context(), "next", c.place())
+		c.must(err)
+		next, err := OpenCopy(fmt.Sprintf("%s/other%d", c.root, c.n))
+		c.must(err)
+		if got := c.gitIn(next.Tree(), "status", "--porcelain"); got != status {
+			t.Fatalf("status of the next one: %q, want %q", got, status)
+		}
+		c.must(first.Discard(t.Context()))
+		if got := c.gitIn(c.dir, "for-each-ref", "--format=%(refname)", "refs/opencode-delegate"); strings.TrimSpace(got) != "refs/opencode-delegate/next" {
+			t.Errorf("refs %q", got)
+		}
+		if got := c.gitIn(next.Tree(), "for-each-ref", "--format=%(refname)"); strings.TrimSpace(got) != "refs/heads/opencode-delegate/next" {
+			t.Errorf("branches of the next one %q", got)
+		}
+		c.must(next.Resume(t.Context(), after))
+		came, err := next.Result(t.Context(), c.store(), c.environ())
+		c.must(err)
+		var got bytes.Buffer
+		c.must(Patch(t.Context(), next.Base(), came, &got, 1<<30))
+		if got.String() != want.String() {
+			t.Errorf("the work is\n%s\nwant\n%s", &got, &want)
+		}
+	})
+}
+
+// What could not be made leaves no ref.
+func TestAnOnwardCopyThatFailsLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.write("a", "a\n")
+	w.commit()
+	first := w.newCopy(w.copyOptions())
+	place := w.place()
+	if _, err := first.Onward(t.Context(), "../next", place); err == nil {
+		t.Error("an id that is no part of a ref was taken")
+	}
+	w.must(os.RemoveAll(filepath.Join(first.place, ownGitName)))
+	if _, err := first.Onward(t.Context(), "next", place); err == nil {
+		t.Error("a copy came of half a copy")
+	}
+	if _, err := os.Lstat(place); err == nil {
+		t.Error("a place is left")
+	}
+	if got := w.gitIn(w.dir, "for-each-ref", "--format=%(refname)", "refs/opencode-delegate/next"); got != "" {
+		t.Errorf("left: %s", got)
+	}
 }
 
 // Ten at once in one repository: each gets its copy, and of the repository nothing changes but the refs.

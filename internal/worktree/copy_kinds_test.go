@@ -180,10 +180,15 @@ func TestLargeFiles(t *testing.T) {
 		for _, name := range []string{"a.bin", "b.bin", "c.bin"} {
 			w.write(name, "changed by the user")
 		}
-		bin := w.root + "/bin"
+		// git is not taken from a place like /tmp.
+		cache, err := os.UserCacheDir()
+		w.must(err)
+		w.must(os.MkdirAll(cache, 0o700))
+		bin, err := os.MkdirTemp(cache, "oc-delegate-path-*")
+		w.must(err)
+		t.Cleanup(func() { os.RemoveAll(bin) })
 		git, err := filepath.EvalSymlinks("/usr/bin/git")
 		w.must(err)
-		w.must(os.MkdirAll(bin, 0o755))
 		w.must(os.Symlink(git, bin+"/git"))
 		if there {
 			w.write(bin+"/git-lfs", "#!/bin/sh\ntouch '"+w.root+"/ran'\n")

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
 	"opencode-delegate/internal/fault"
@@ -45,6 +46,15 @@ func (c *Copy) module(ctx context.Context, environ []string, in part, link gitli
 	c.record.Modules = append(c.record.Modules, moduleRecord{at, gitDir, common, commit})
 	parts := c.parts()
 	return c.plant(ctx, g, parts[len(parts)-1])
+}
+
+// forget removes the refs that this copy has made.
+func (c *Copy) forget(ctx context.Context) (err error) {
+	for _, p := range c.made {
+		_, rerr := release(ctx, p.gitDir, c.Ref(), p.commit)
+		err = errors.Join(err, rerr)
+	}
+	return err
 }
 
 // keep makes the ref in one of the user's repositories and notes that it has to go again if the copy fails.

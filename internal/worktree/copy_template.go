@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,22 +66,15 @@ func (c *Copy) template(ctx context.Context, g *git, p part) error {
 		"info/exclude":            g.excludes() + c.excludes(p.path),
 	}
 	if p.path == "" {
-		files["HEAD"] = "ref: refs/heads/" + c.Branch() + "\n"
-		files["refs/heads/"+c.Branch()] = p.commit + "\n"
+		files["HEAD"], files[c.head()] = c.heads()
 	}
 	for name, from := range map[string]string{"shallow": g.common, "info/sparse-checkout": g.gitDir} {
 		if text, err := readRegular(filepath.Join(from, filepath.FromSlash(name)), 16<<20); err == nil {
 			files[name] = string(text)
 		}
 	}
-	for name, text := range files {
-		name = filepath.Join(p.own, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			return err
-		}
+	if err := writeAll(p.own, files); err != nil {
+		return err
 	}
 	env := ownEnv(p.own)
 	if err := runGit(ctx, p.own, env, nil, nil, "read-tree", p.commit); err != nil {
@@ -90,6 +84,39 @@ func (c *Copy) template(ctx context.Context, g *git, p part) error {
 		return err
 	}
 	return g.configure(ctx, p, env)
+}
+
+// head is the file of the branch in a git directory.
+func (c *Copy) head() string { return "refs/heads/" + c.Branch() }
+
+// heads are the contents of HEAD and of the branch at the start.
+func (c *Copy) heads() (head, branch string) {
+	return "ref: " + c.head() + "\n", c.record.Base + "\n"
+}
+
+// renamed makes the branch of another copy, whose git directory this one has got, its own.
+func (c *Copy) renamed(from *Copy) error {
+	if c.head() == from.head() {
+		return nil
+	}
+	dir := filepath.Join(c.place, ownGitName)
+	files := map[string]string{}
+	files["HEAD"], files[c.head()] = c.heads()
+	return cmp.Or(os.Remove(filepath.Join(dir, filepath.FromSlash(from.head()))), writeAll(dir, files))
+}
+
+// writeAll writes files with slashes in their names below dir.
+func writeAll(dir string, files map[string]string) error {
+	for name, text := range files {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // configure hands on what the copy needs of the user's configuration.

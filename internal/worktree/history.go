@@ -75,7 +75,7 @@ func (c *Copy) Bundle(ctx context.Context, w io.Writer, limit int64) (bool, erro
 	if p.All == 0 {
 		return false, nil
 	}
-	ref := "refs/heads/" + c.Branch()
+	ref := c.head()
 	err = runGit(ctx, p.dir, p.env, nil, nil, "update-ref", ref, p.Head)
 	if err == nil {
 		err = runGit(ctx, p.dir, p.env, nil, atMost(w, limit, "the bundle"), "bundle", "create", "-q", "-", ref, "^"+p.base)

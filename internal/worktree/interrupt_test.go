@@ -3,17 +3,24 @@ package worktree
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 )
 
 // A fuse is a context that ends after it was asked so many times.
 type fuse struct {
 	context.Context
-	left int
+	left atomic.Int64
+}
+
+func newFuse(ctx context.Context, left int) *fuse {
+	f := &fuse{Context: ctx}
+	f.left.Store(int64(left))
+	return f
 }
 
 func (f *fuse) Err() error {
-	if f.left--; f.left < 0 {
+	if f.left.Add(-1) < 0 {
 		return context.Canceled
 	}
 	return nil
@@ -34,7 +41,7 @@ func TestAnInterruptedUndoCanBeRepeated(t *testing.T) {
 		c.end(s)
 		interrupted := 0
 		for left := c.r.IntN(20); ; left += 1 + c.r.IntN(20) {
-			_, err := s.Restore(&fuse{c.t.Context(), left}, Undo{})
+			_, err := s.Restore(newFuse(c.t.Context(), left), Undo{})
 			if err == nil {
 				break
 			}
@@ -61,7 +68,7 @@ func TestWhatIsInterruptedIsNoSnapshot(t *testing.T) {
 		o := w.copyOptions()
 		o.ID = "x"
 		o.Place = w.store()
-		_, err := NewCopy(&fuse{t.Context(), left}, o)
+		_, err := NewCopy(newFuse(t.Context(), left), o)
 		if err == nil {
 			break
 		}

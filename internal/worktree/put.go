@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -39,7 +40,10 @@ func (s *Snapshot) put(ctx context.Context, dir string, paths []string, other *S
 	defer kept.Close()
 	p := &placer{ctx: ctx, root: root, kept: kept, modes: map[string]fs.FileMode{}}
 	var changed error
-	for _, name := range slices.Sorted(slices.Values(paths)) {
+	// What is to go goes first: a file can take the place of a directory of which everything goes, and the other way round.
+	names := slices.Sorted(slices.Values(paths))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.rank(a), s.rank(b)) })
+	for _, name := range names {
 		if !fs.ValidPath(strings.ToValidUTF8(name, "_")) || slices.ContainsFunc(strings.Split(name, "/"), isDotGit) {
 			return fmt.Errorf("%s is no path of a snapshot", tree.Quote(name))
 		}
@@ -54,6 +58,14 @@ func (s *Snapshot) put(ctx context.Context, dir string, paths []string, other *S
 		}
 	}
 	return errors.Join(p.settle(), changed)
+}
+
+// rank orders what is to go before what is to come.
+func (s *Snapshot) rank(name string) int {
+	if s.list.leaf(name) == nil {
+		return 0
+	}
+	return 1
 }
 
 func (s *Snapshot) putOne(p *placer, name string) error {
@@ -82,6 +94,8 @@ func (s *Snapshot) holds(ctx context.Context, root *os.Root, name string) bool {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return e == nil
+	case err == nil && e == nil && fi.IsDir():
+		return true // only an empty one is replaced
 	case err != nil || e == nil || fi.Mode().Type() != e.mode.Type():
 		return false
 	case e.mode.Type() == fs.ModeSymlink:

@@ -45,7 +45,7 @@ func TestAnInterruptedLandingGoesOn(t *testing.T) {
 		var done Landing
 		interrupted := 0
 		for left := c.r.IntN(60); ; left += 1 + c.r.IntN(60) {
-			if done, err = Apply(&fuse{c.t.Context(), left}, base, after, c.dir, save, c.options()); err == nil {
+			if done, err = Apply(newFuse(c.t.Context(), left), base, after, c.dir, save, c.options()); err == nil {
 				break
 			}
 			if interrupted++; !errors.Is(err, context.Canceled) {
