@@ -57,9 +57,9 @@ var (
 )
 
 // databaseBusy reports a start that failed at the database. What opencode 1.18 prints when another process holds it for
-// longer than 5 s names no lock, only the statement.
+// longer than 5 s, or when two make the database at once, names no lock, only the statement, which may begin on the next line.
 func databaseBusy(text string) bool {
-	return strings.HasPrefix(text, "Failed query: ") || strings.Contains(text, "database is locked") || strings.Contains(text, "SQLITE_BUSY") || strings.Contains(text, "PRAGMA journal_mode = WAL")
+	return strings.HasPrefix(text, "Failed query:") || strings.Contains(text, "database is locked") || strings.Contains(text, "SQLITE_BUSY") || strings.Contains(text, "PRAGMA journal_mode = WAL")
 }
 
 // ParseLogLine reads one line, without its newline. It never fails and looks at the first 64 KiB only.

@@ -128,7 +128,8 @@ func play(kind, notes string) int {
 		count, _ := filepath.Glob(filepath.Join(notes, "try*"))
 		note(fmt.Sprintf("try%d", len(count)), "")
 		if len(count) < 2 {
-			fmt.Fprintln(os.Stderr, "\x1b[91m\x1b[1mError: \x1b[0mUnexpected error\n\nFailed query: insert into \"project\" (\"id\") values (?)\nparams: global")
+			fmt.Fprintln(os.Stderr, "\x1b[91m\x1b[1mError: \x1b[0mUnexpected error\n\nFailed query:" +
+				[]string{" insert into \"project\" (\"id\") values (?)\nparams: global", "\nCREATE TABLE `project` (\n"}[len(count)])
 			return 1
 		}
 		io.Copy(io.Discard, os.Stdin)
