@@ -233,7 +233,7 @@ func (b *bench) try(l line, kind kind) error {
 		return fmt.Errorf("exit %d\n%s%s", exit, out, stderr)
 	}
 	if words[0] == policy.Jobber && slices.Contains([]string{"start", "continue", "retry", "recover"}, r.Verb) {
-		if out, stderr, exit := b.run("oc-job wait --timeout 30s"); exit != 0 {
+		if out, stderr, exit := b.run("oc-job wait --timeout 300s"); exit != 0 {
 			return fmt.Errorf("the job: exit %d\n%s%s", exit, out, stderr)
 		}
 	}

@@ -151,7 +151,7 @@ func (m *machine) ended(task string) string {
 	if exit != 0 {
 		m.t.Fatalf("exit %d", exit)
 	}
-	if out, exit := m.job("wait", "--timeout", "90s", id); exit != 0 {
+	if out, exit := m.job("wait", "--timeout", "300s", id); exit != 0 {
 		m.t.Fatalf("exit %d, %s", exit, out)
 	}
 	return id

@@ -13,7 +13,7 @@ import (
 )
 
 // wait is how long a terminal may take for an answer: the machine may be busy.
-const wait = 60 * time.Second
+const wait = 180 * time.Second
 
 // Setup says what is there; without opencode it says how to get it, and so does the first line of a session.
 func TestRealSetup(t *testing.T) {
@@ -96,7 +96,7 @@ func TestRealRemoval(t *testing.T) {
 		}
 		m.Install(ctx, m.copyRelease(), "opencode@opencode-delegate")
 		for _, j := range list {
-			if out, exit := m.job("wait", "--timeout", "90s", j.ID); exit != 0 {
+			if out, exit := m.job("wait", "--timeout", "300s", j.ID); exit != 0 {
 				t.Errorf("%s: exit %d, %s", j.ID, exit, out)
 			}
 			if out, exit := m.job("result", j.ID); exit != 0 || !strings.Contains(out, "It is done.") {

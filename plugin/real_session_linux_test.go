@@ -27,16 +27,15 @@ func TestRealWake(t *testing.T) {
 	realclaude.Each(t, func(t *testing.T, c realclaude.Claude) {
 		m := installed(t, c, worker)
 		term := m.Terminal("--permission-mode", "default")
-		term.Paste("Start it. " + say(bash("oc-job start --name nightly '"+slow+"'"), text("It has been started.")))
-		term.Enter()
-		term.WaitFor("It has been started.", wait)
+		term.Send("Start it. " + say(bash("oc-job start --name nightly '"+slow+"'"), text("It has been started.")))
+		term.WaitFor("It has been started.")
 		id := m.only()
 		m.API.Rules(testanthropic.Rule{
 			Name: "woken", Match: ends(id), Times: 1,
 			Step: testanthropic.Step{Calls: []testanthropic.Call{{Tool: "Bash", Input: map[string]any{"command": "oc-job result " + id, "description": "Read it"}}}},
 		}, testanthropic.Rule{Name: "read", Match: ends(id), Times: 1, Step: testanthropic.Step{Text: "READ: {{result}}"}})
 		before := len(m.API.Requests())
-		term.WaitFor("READ: ", wait)
+		term.WaitFor("READ: ")
 		if read := m.API.Requests()[len(m.API.Requests())-1].Results(); len(read) == 0 || !strings.Contains(read[len(read)-1].Text, "It is done.") {
 			t.Errorf("the result was %+v", read)
 		}
@@ -50,31 +49,28 @@ func TestRealWake(t *testing.T) {
 		if woken != 2 {
 			t.Errorf("%d requests since the end of the turn, want 2: one wake, one result", woken)
 		}
-		term.Paste("And now? " + say(text("Nothing more.")))
-		term.Enter()
-		term.WaitFor("Nothing more.", wait)
+		term.Send("And now? " + say(text("Nothing more.")))
+		term.WaitFor("Nothing more.")
 		all := m.API.Requests()
 		last := all[len(all)-1]
 		if n := strings.Count(last.Said("user")+last.Said("system"), "oc-job result "+id); n > 1 {
 			t.Errorf("the job was told of %d times", n)
 		}
 		// The next job finds the watcher armed again.
-		term.Paste("Once more. " + say(bash("oc-job start '"+slow+"'"), text("A second one.")))
-		term.Enter()
-		term.WaitFor("A second one.", wait)
+		term.Send("Once more. " + say(bash("oc-job start '"+slow+"'"), text("A second one.")))
+		term.WaitFor("A second one.")
 		second := m.jobs()[0].ID
 		m.API.Rules(testanthropic.Rule{Name: "again", Match: ends(second), Step: testanthropic.Step{Text: "WOKEN AGAIN"}})
-		term.WaitFor("WOKEN AGAIN", wait)
+		term.WaitFor("WOKEN AGAIN")
 
 		// One that ends within a turn is told when the turn has ended, and once.
 		m.API.Rules()
 		before = len(m.API.Requests())
-		term.Paste("Still busy. " + say(bash("oc-job start 'Quickly. [[mock:text]]'"), bash("sleep 9; echo slept"), bash("echo on"), text("THE TURN IS OVER")))
-		term.Enter()
-		term.WaitFor("THE TURN IS OVER", wait)
+		term.Send("Still busy. " + say(bash("oc-job start 'Quickly. [[mock:text]]'"), bash("sleep 9; echo slept"), bash("echo on"), text("THE TURN IS OVER")))
+		term.WaitFor("THE TURN IS OVER")
 		third := m.jobs()[0].ID
 		m.API.Rules(testanthropic.Rule{Name: "after", Match: ends(third), Step: testanthropic.Step{Text: "WOKEN AFTER IT"}})
-		term.WaitFor("WOKEN AFTER IT", wait)
+		term.WaitFor("WOKEN AFTER IT")
 		time.Sleep(3 * time.Second)
 		told := 0
 		for _, r := range m.API.Requests()[before:] {
@@ -97,9 +93,8 @@ func TestRealCallers(t *testing.T) {
 	realclaude.Each(t, func(t *testing.T, c realclaude.Claude) {
 		m := installed(t, c, worker)
 		first := m.Terminal("--permission-mode", "default")
-		first.Paste("Start it. " + say(bash(`oc-job start 'Wait. [[mock:{"text":"late","delay_ms":300000}]]'`), text("It has been started.")))
-		first.Enter()
-		first.WaitFor("It has been started.", wait)
+		first.Send("Start it. " + say(bash(`oc-job start 'Wait. [[mock:{"text":"late","delay_ms":300000}]]'`), text("It has been started.")))
+		first.WaitFor("It has been started.")
 		id := m.only()
 
 		other := m.Headless(context.Background(), "Look. "+say(bash("oc-job status"), bash("oc-job result"), bash("oc-job cancel "+id)))
@@ -115,18 +110,15 @@ func TestRealCallers(t *testing.T) {
 			t.Fatalf("%+v", list)
 		}
 
-		first.Type("/clear")
-		first.Enter()
-		time.Sleep(2 * time.Second)
-		first.Paste("Look again. " + say(bash("oc-job status"), text("LOOKED")))
-		first.Enter()
-		first.WaitFor("LOOKED", wait)
+		first.Send("/clear")
+		first.WaitGone("It has been started.")
+		first.Send("Look again. " + say(bash("oc-job status"), text("LOOKED")))
+		first.WaitFor("LOOKED")
 		if got := results(m.API.Requests(), testanthropic.Main); len(got) != 1 || !strings.Contains(got[0].Text, id) {
 			t.Errorf("after /clear: %+v", got)
 		}
-		first.Paste("/opencode:cancel " + id)
-		first.Enter()
-		m.until("the job is cancelled", 30*time.Second, func() bool { return m.jobs()[0].State == job.Cancelled })
+		first.Send("/opencode:cancel " + id)
+		m.until("the job is cancelled", wait, func() bool { return m.jobs()[0].State == job.Cancelled })
 		if code := first.Exit(); code != 0 {
 			t.Errorf("exit %d", code)
 		}
@@ -157,7 +149,7 @@ func TestRealHeadlessEnds(t *testing.T) {
 			t.Fatalf("%+v", list)
 		}
 		for _, j := range list {
-			if out, exit := m.job("wait", "--timeout", "60s", j.ID); exit != 0 {
+			if out, exit := m.job("wait", "--timeout", "300s", j.ID); exit != 0 {
 				t.Errorf("%s: exit %d, %s", j.ID, exit, out)
 			}
 			if out, _ := m.job("result", j.ID); !strings.Contains(out, "It is done.") {

@@ -145,7 +145,7 @@ func TestUpgradeAndRemoval(t *testing.T) {
 				t.Fatalf("the other version is %q", out)
 			}
 			o.Write("project/over", "")
-			if out, exit := o.job("wait", "--timeout", "60s", ids[0], ids[1]); exit != 0 || strings.Count(out, " succeeded OK") != 2 {
+			if out, exit := o.job("wait", "--timeout", "300s", ids[0], ids[1]); exit != 0 || strings.Count(out, " succeeded OK") != 2 {
 				t.Fatalf("wait: exit %d, %s", exit, out)
 			}
 			for _, id := range ids {

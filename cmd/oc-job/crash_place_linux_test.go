@@ -271,7 +271,7 @@ func (p *crashPlace) wished(id string) bool {
 func (p *crashPlace) goesOn() {
 	p.t.Helper()
 	id := p.run(p.command("oc-job", "start", "a new task"))
-	if out := p.run(p.unheard(p.command("oc-job", "wait", "--timeout", "20s", id))); out != id+" succeeded OK" {
+	if out := p.run(p.unheard(p.command("oc-job", "wait", "--timeout", "300s", id))); out != id+" succeeded OK" {
 		p.t.Errorf("a new job: %s", out)
 	}
 	want := map[string]bool{}

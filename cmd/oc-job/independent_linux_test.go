@@ -88,7 +88,7 @@ func TestStartSurvivesItsCaller(t *testing.T) {
 		_ = syscall.Kill(-shell.Process.Pid, sig)
 	}
 	shell.Wait()
-	p.job("wait", "--timeout", "20s", id).want(t, 0, id+" succeeded OK")
+	p.job("wait", "--timeout", "300s", id).want(t, 0, id+" succeeded OK")
 }
 
 // The answer to start comes at once, whatever the worker does.
@@ -136,7 +136,7 @@ func TestLimitHundredStarts(t *testing.T) {
 	if len(ids) != 100 {
 		t.Fatalf("%d jobs", len(ids))
 	}
-	args := []string{"wait", "--timeout", "200s"}
+	args := []string{"wait", "--timeout", "300s"}
 	for id := range ids {
 		args = append(args, id)
 	}

@@ -20,12 +20,12 @@ func TestRealJob(t *testing.T) {
 	t.Parallel()
 	p := &place{testplace.Real(t)}
 	id := p.begin("--write", "--digest", "Please do it. [[mock:write]]")
-	p.job("wait", "--timeout", "100s", id).want(t, 0, id+" succeeded OK")
+	p.job("wait", "--timeout", "300s", id).want(t, 0, id+" succeeded OK")
 	p.job("result", id).want(t, 0, "mock-out.txt")
 	p.job("result", "--diff", id).want(t, 0, "A\tmock-out.txt")
 	p.job("logs", id).want(t, 0, "write mock-out.txt")
 	session := p.state(id).Session
-	more := strings.TrimSpace(p.job("continue", id, "--timeout", "60s", "And now? [[mock:text]]").want(t, 0, "").stdout)
+	more := strings.TrimSpace(p.job("continue", id, "--timeout", "300s", "And now? [[mock:text]]").want(t, 0, "").stdout)
 	// Without a change a writing run is NO_CHANGES: the job is the same in all but the task.
 	p.job("wait", more).want(t, 7, more+" failed NO_CHANGES")
 	if got := p.state(more).Session; got != session || session == "" {
@@ -40,15 +40,15 @@ func TestRealIsolatedJobGoesOn(t *testing.T) {
 	p := &place{testplace.Real(t)}
 	id := p.begin("--write", "--isolate", "--verify", "test -e one",
 		`Begin. [[mock:[{"tool":"bash","args":{"command":"echo 1 >one","description":"one"}},{"text":"half of it"}]]]`)
-	p.job("wait", "--timeout", "100s", id).want(t, 0, id+" succeeded OK")
-	more := strings.TrimSpace(p.job("continue", id, "--timeout", "60s",
+	p.job("wait", "--timeout", "300s", id).want(t, 0, id+" succeeded OK")
+	more := strings.TrimSpace(p.job("continue", id, "--timeout", "300s",
 		`Go on. [[mock:[{"tool":"bash","args":{"command":"cat one && pwd >two && sleep 300","description":"two"}},{"text":"all of it"}]]]`).want(t, 0, "").stdout)
 	two := filepath.Join(p.Root, "state/jobs", more, "copies/1/tree/two")
 	p.until("the second half", func() bool { _, err := os.Stat(two); return err == nil })
 	p.job("cancel", more).want(t, 0, more+" cancelled")
-	last := strings.TrimSpace(p.job("continue", more, "--timeout", "60s",
+	last := strings.TrimSpace(p.job("continue", more, "--timeout", "300s",
 		`Go on. [[mock:[{"tool":"bash","args":{"command":"cat one two && echo 3 >three","description":"three"}},{"text":"all of it"}]]]`).want(t, 0, "").stdout)
-	p.job("wait", "--timeout", "100s", last).want(t, 0, last+" succeeded OK")
+	p.job("wait", "--timeout", "300s", last).want(t, 0, last+" succeeded OK")
 	if a, b := p.state(id).Session, p.state(last).Session; a != b || a == "" {
 		t.Errorf("sessions %q and %q", a, b)
 	}
@@ -103,7 +103,7 @@ func TestRealSupervisorDies(t *testing.T) {
 	if left := proc.Marked(id); len(left) > 0 {
 		t.Errorf("alive: %+v", left)
 	}
-	again := p.job("recover", id, "--timeout", "60s").want(t, 0, "")
+	again := p.job("recover", id, "--timeout", "300s").want(t, 0, "")
 	if !strings.Contains(again.stderr, "resuming session "+st.Session) {
 		t.Errorf("recover said: %s", again.stderr)
 	}
@@ -127,7 +127,7 @@ func TestRealJobsAtOnce(t *testing.T) {
 	for range 6 {
 		ids = append(ids, p.begin("--max-jobs", "3", "Say it. [[mock:text]]"))
 	}
-	ended := p.job(append([]string{"wait", "--timeout", "170s"}, ids...)...)
+	ended := p.job(append([]string{"wait", "--timeout", "300s"}, ids...)...)
 	for _, id := range ids { // the reason of one that failed is said here
 		p.job("result", id).want(t, 0, "")
 	}
@@ -158,6 +158,6 @@ func TestRealMaxWait(t *testing.T) {
 	if late.stdout != "" || !strings.Contains(late.stderr, `"status":"JOB_RUNNING"`) {
 		t.Errorf("stdout %q, stderr %s", late.stdout, late.stderr)
 	}
-	p.job("wait", "--timeout", "170s").want(t, 0, "succeeded OK")
+	p.job("wait", "--timeout", "300s").want(t, 0, "succeeded OK")
 	p.job("result").want(t, 0, said)
 }

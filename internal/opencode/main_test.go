@@ -90,6 +90,7 @@ func play(kind, notes string) int {
 		answer()
 		time.Sleep(time.Minute)
 	case "hangs":
+		note("ready", "")
 		time.Sleep(time.Minute)
 	case "ignores":
 		signal.Ignore(syscall.SIGINT)
@@ -128,7 +129,7 @@ func play(kind, notes string) int {
 		count, _ := filepath.Glob(filepath.Join(notes, "try*"))
 		note(fmt.Sprintf("try%d", len(count)), "")
 		if len(count) < 2 {
-			fmt.Fprintln(os.Stderr, "\x1b[91m\x1b[1mError: \x1b[0mUnexpected error\n\nFailed query:" +
+			fmt.Fprintln(os.Stderr, "\x1b[91m\x1b[1mError: \x1b[0mUnexpected error\n\nFailed query:"+
 				[]string{" insert into \"project\" (\"id\") values (?)\nparams: global", "\nCREATE TABLE `project` (\n"}[len(count)])
 			return 1
 		}

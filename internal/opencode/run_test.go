@@ -60,6 +60,19 @@ func (s *stage) run(t *testing.T, ctx context.Context) Outcome {
 	return o
 }
 
+// whenReady calls then as soon as the program has said that it is at work.
+func (s *stage) whenReady(then func()) {
+	go func() {
+		for {
+			if _, err := os.Stat(filepath.Join(s.notes, "ready")); err == nil {
+				then()
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+}
+
 func (s *stage) note(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.notes, name))
@@ -167,12 +180,14 @@ func TestIdleLimit(t *testing.T) {
 func TestContextEndsARunWithItsCause(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	time.AfterFunc(400*time.Millisecond, func() { cancel(fault.New(fault.Interrupted, "SIGINT")) })
-	wantFault(t, newStage(t, "hangs").run(t, ctx), fault.Interrupted, "SIGINT")
+	s := newStage(t, "hangs")
+	s.whenReady(func() { cancel(fault.New(fault.Interrupted, "SIGINT")) })
+	wantFault(t, s.run(t, ctx), fault.Interrupted, "SIGINT")
 
 	plainCtx, stop := context.WithCancel(context.Background())
-	time.AfterFunc(400*time.Millisecond, stop)
-	wantFault(t, newStage(t, "hangs").run(t, plainCtx), fault.Cancelled, "cancelled")
+	s = newStage(t, "hangs")
+	s.whenReady(stop)
+	wantFault(t, s.run(t, plainCtx), fault.Cancelled, "cancelled")
 }
 
 func TestSignalOfOthersIsIncomplete(t *testing.T) {
@@ -226,7 +241,6 @@ func TestRetryLimit(t *testing.T) {
 func TestRetriesThatHealAreANote(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "rate-heals")
-	s.Limits.Retry = 5 * time.Second
 	if o := s.run(t, context.Background()); o.Fault != nil || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "3 failed model calls") {
 		t.Errorf("fault %v, notes %q", o.Fault, o.Notes)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // most is how long a run may take when its context has no deadline of its own.
-const most = 2 * time.Minute
+const most = 6 * time.Minute
 
 // A Run is what came of one run of Claude Code.
 type Run struct {

@@ -118,23 +118,20 @@ func TestRealTerminal(t *testing.T) {
 		started := time.Now()
 		term := p.Terminal("--permission-mode", "default", "--plugin-dir", dir)
 		up := time.Since(started)
-		term.Type(`Good morning [[claude:{"text":"And to you"}]]`)
-		term.Enter()
-		term.WaitFor("● And to you", 30*time.Second)
-		term.Type("/sample:weather now")
-		term.Enter()
-		term.WaitFor("● That is all", 30*time.Second)
+		term.Send(`Good morning [[claude:{"text":"And to you"}]]`)
+		term.WaitFor("● And to you")
+		term.Send("/sample:weather now")
+		term.WaitFor("● That is all")
 		rain := func(r testanthropic.Request) bool {
 			return r.Kind == testanthropic.Main && strings.Contains(r.Said("user"), "rain with 1 argument")
 		}
 		if !slices.ContainsFunc(p.API.Requests(), rain) {
 			t.Error("the command's output did not reach the model")
 		}
-		term.Paste(`[[claude:{"bash":"touch asked.txt"}]]`)
-		term.Enter()
-		term.WaitFor("Do you want to", 30*time.Second)
+		term.Send(`[[claude:{"bash":"touch asked.txt"}]]`)
+		term.WaitFor("Do you want to")
 		term.Press("Escape")
-		term.WaitGone("Do you want to", 30*time.Second)
+		term.WaitGone("Do you want to")
 		if code := term.Exit(); code != 0 {
 			t.Errorf("exit %d", code)
 		}

@@ -150,3 +150,15 @@ func TestWithoutTmux(t *testing.T) {
 		t.Errorf("without tmux the test says %q", said)
 	}
 }
+
+func TestInputIsBetweenTheLastRules(t *testing.T) {
+	for screen, want := range map[string]string{
+		"a\n──────\n❯ one\n  two\n──────\n  ? for shortcuts": "❯ one\n  two",
+		"──────\nold\n──────\n❯ \n──────\n":                  "❯ ",
+		"──────\n Do you want to proceed?\n ❯ 1. Yes":        "",
+	} {
+		if got := input(screen); got != want {
+			t.Errorf("%q: %q, want %q", screen, got, want)
+		}
+	}
+}

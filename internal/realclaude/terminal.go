@@ -22,6 +22,9 @@ type Terminal struct {
 // The window is wide, so that few lines are broken.
 const columns, rows = 180, 50
 
+// limit bounds each thing that is waited for: it is long, since a machine can be slow, and only a failure takes so long.
+const limit = 90 * time.Second
+
 // Terminal starts Claude Code in the project, in a terminal, and returns when it takes input. The terminal ends with the test at the latest. There may be several.
 //
 // With "--permission-mode", "default" every version asks before it runs something.
@@ -42,7 +45,7 @@ func (p *Place) Terminal(args ...string) *Terminal {
 	// A shell notes the exit code, as a user's would know it: tmux 3.3a sometimes shows a pane that has died and never with what.
 	t.code = p.Write("out/"+t.session+".code", "")
 	t.do(append(append(start, "--", "sh", "-c", `code=$1; shift; "$@"; echo $? >"$code"`, "sh", t.code, p.Claude.Path), args...)...)
-	t.WaitFor("? for shortcuts", 40*time.Second)
+	t.WaitFor("? for shortcuts")
 	return t
 }
 
@@ -50,7 +53,7 @@ func (p *Place) Terminal(args ...string) *Terminal {
 func (t *Terminal) Type(text string) {
 	t.p.T.Helper()
 	t.do("send-keys", "-t", t.session, "-l", "--", text)
-	t.WaitFor(end(text), 20*time.Second)
+	t.WaitFor(end(text))
 }
 
 // end is the end of a text that is short enough to stand in one line.
@@ -65,9 +68,39 @@ func (t *Terminal) Paste(text string) {
 	file := t.p.Write("paste", text)
 	t.do("load-buffer", "-b", "paste", file)
 	t.do("paste-buffer", "-p", "-r", "-d", "-b", "paste", "-t", t.session)
-	t.wait(20*time.Second, "what was pasted is not on the screen", func(screen string) bool {
+	t.wait("what was pasted is not on the screen", func(screen string) bool {
 		return strings.Contains(screen, "[Pasted text #") || strings.Contains(flat(screen), flat(end(text)))
 	})
+}
+
+// Send pastes text and presses Enter until the input has taken it: a busy Claude Code now and then swallows the key.
+func (t *Terminal) Send(text string) {
+	t.p.T.Helper()
+	t.Paste(text)
+	for range 5 {
+		t.Enter()
+		for patience := time.Now().Add(4 * time.Second); time.Now().Before(patience); time.Sleep(50 * time.Millisecond) {
+			if in := flat(input(t.Screen())); !strings.Contains(in, flat(end(text))) && !strings.Contains(in, "[Pasted text #") {
+				return
+			}
+		}
+	}
+	t.p.T.Fatalf("Claude Code %s does not take what was typed. The screen:\n%s", t.p.Claude.Version, shown(t.Screen()))
+}
+
+// input is what stands in the box for the next prompt: between the last two rules of the screen. A dialog has none.
+func input(screen string) string {
+	lines := strings.Split(screen, "\n")
+	var rules []int
+	for i, l := range lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "────") {
+			rules = append(rules, i)
+		}
+	}
+	if len(rules) < 2 {
+		return ""
+	}
+	return strings.Join(lines[rules[len(rules)-2]+1:rules[len(rules)-1]], "\n")
 }
 
 // Enter presses the key.
@@ -94,20 +127,20 @@ func (t *Terminal) History() string {
 	return t.do("capture-pane", "-p", "-J", "-S", "-", "-t", t.session)
 }
 
-// WaitFor returns the screen as soon as it shows the text, and fails the test when it does not in time. Line breaks and runs of blanks count as one blank: Claude Code
+// WaitFor returns the screen as soon as it shows the text, and fails the test when it does not within limit. Line breaks and runs of blanks count as one blank: Claude Code
 // breaks lines where it likes.
-func (t *Terminal) WaitFor(text string, limit time.Duration) string {
+func (t *Terminal) WaitFor(text string) string {
 	t.p.T.Helper()
-	return t.wait(limit, fmt.Sprintf("%q is not on the screen", text), func(screen string) bool { return strings.Contains(flat(screen), flat(text)) })
+	return t.wait(fmt.Sprintf("%q is not on the screen", text), func(screen string) bool { return strings.Contains(flat(screen), flat(text)) })
 }
 
 // WaitGone returns the screen as soon as it no longer shows the text.
-func (t *Terminal) WaitGone(text string, limit time.Duration) string {
+func (t *Terminal) WaitGone(text string) string {
 	t.p.T.Helper()
-	return t.wait(limit, fmt.Sprintf("%q is still on the screen", text), func(screen string) bool { return !strings.Contains(flat(screen), flat(text)) })
+	return t.wait(fmt.Sprintf("%q is still on the screen", text), func(screen string) bool { return !strings.Contains(flat(screen), flat(text)) })
 }
 
-func (t *Terminal) wait(limit time.Duration, complaint string, done func(screen string) bool) string {
+func (t *Terminal) wait(complaint string, done func(screen string) bool) string {
 	t.p.T.Helper()
 	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
 		screen := t.Screen()
@@ -131,7 +164,7 @@ func (t *Terminal) Exit() int {
 	t.Press("C-u") // a prompt that was interrupted before its answer stands in the input again
 	t.Type("/exit")
 	t.Enter()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if code := t.exited(); code != "" {
 			n, err := strconv.Atoi(code)
 			if err != nil {
@@ -162,7 +195,7 @@ func (t *Terminal) do(args ...string) string {
 }
 
 func (t *Terminal) run(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.tmux, append([]string{"-S", filepath.Join(t.p.Root, "tmux")}, args...)...)
 	cmd.Env = t.p.Env()

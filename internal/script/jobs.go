@@ -83,11 +83,11 @@ func cmdMember(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// no-process ID checks that within two seconds no process carries the marker of a job.
+// no-process ID checks that within ten seconds no process carries the marker of a job.
 func cmdNoProcess(ts *testscript.TestScript, neg bool, args []string) {
 	want := "OC_DELEGATE_RUN=" + args[0]
 	var found []string
-	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		found = nil
 		names, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, n := range names {
@@ -162,14 +162,14 @@ func endJobs(state string) {
 func cmdEnd(ts *testscript.TestScript, neg bool, args []string) {
 	for _, id := range args[1:] {
 		pid := 0 // which it writes down a moment after it has the lease
-		for deadline := time.Now().Add(2 * time.Second); pid == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Second); pid == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			pid = supervisorOf(filepath.Join(ts.Getenv("OC_DELEGATE_STATE"), "jobs", id))
 		}
 		if pid < 2 {
 			ts.Fatalf("job %s has no supervisor", id)
 		}
 		ts.Check(kill(pid, args[0]))
-		for deadline := time.Now().Add(2 * time.Second); args[0] == "KILL" && alive(strconv.Itoa(pid)) && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(10 * time.Second); args[0] == "KILL" && alive(strconv.Itoa(pid)) && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 	}
