@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -42,6 +43,16 @@ func (v *logsVerb) run(a *cli.App) int {
 		err = log.Follow(ctx, a.Stdout, ended)
 	} else {
 		err = log.Print(ctx, a.Stdout, !j.Live())
+	}
+	for i, path := range store.Logs(j.ID)[1:] {
+		if err != nil {
+			break
+		}
+		if !v.Raw {
+			fmt.Fprintf(a.Stdout, "try %d:\n", i+2)
+		}
+		log.Path = path
+		err = log.Print(ctx, a.Stdout, true)
 	}
 	switch {
 	case err == nil:

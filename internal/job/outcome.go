@@ -125,20 +125,27 @@ func (s *Store) complete(ctx context.Context, st State, res delegate.Result) err
 // triesLimit is how many tries of a job are looked for.
 const triesLimit = 100
 
+// Logs are the files of the events of a job, one for each try, in their order; the first may not be there.
+func (s *Store) Logs(id string) []string {
+	rec := s.Record(id)
+	all := []string{rec.File(record.Events)}
+	for try := 2; try <= triesLimit; try++ {
+		path := filepath.Join(rec.File(fmt.Sprint("try-", try)), record.Events)
+		if _, err := os.Lstat(path); err != nil {
+			break
+		}
+		all = append(all, path)
+	}
+	return all
+}
+
 // remainders are, by try, all that the events of a job show, as if it had been one attempt.
 func (s *Store) remainders(st State, res delegate.Result) (all []ledger.Entry) {
 	req, _ := s.ReadRequest(st.ID)
-	rec := s.Record(st.ID)
-	for try := 1; try <= triesLimit; try++ {
-		path, tier, model := rec.File(record.Events), st.Tier, st.Model
-		if try > 1 {
-			path = filepath.Join(rec.File(fmt.Sprint("try-", try)), record.Events)
-			if n := try - 2; req.BestOf < 2 && n < len(req.Escalate) {
-				tier, model = req.Escalate[n].Tier, req.Escalate[n].Model
-			}
-		}
-		if _, err := os.Lstat(path); err != nil && try > 1 {
-			break
+	for i, path := range s.Logs(st.ID) {
+		try, tier, model := i+1, st.Tier, st.Model
+		if n := try - 2; n >= 0 && req.BestOf < 2 && n < len(req.Escalate) {
+			tier, model = req.Escalate[n].Tier, req.Escalate[n].Model
 		}
 		left := journal.Salvage(path)
 		if left.Usage == nil && left.Read == nil {
