@@ -167,7 +167,7 @@ func (t *try) limits() {
 		t.against(fault.New(fault.WriteViolation, "the changed files are not known, so that they cannot be held against --allow-path and --forbid-path"))
 		return
 	}
-	if bad := verify.Paths(c.allow, c.forbid, changes.Files); len(bad) > 0 {
+	if bad := verify.Paths(c.allow, c.forbid, t.fromTop()); len(bad) > 0 {
 		var list []Violation
 		for _, path := range bad[:min(len(bad), 1000)] {
 			list = append(list, Violation{What: path})

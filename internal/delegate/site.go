@@ -7,7 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
+	"strings"
 	"time"
 
 	"opencode-delegate/internal/plain"
@@ -110,13 +110,18 @@ func (t *try) guarded(ctx context.Context) ([]Check, error) {
 	if !t.res.Changes.Known {
 		return unrun(c, "the changed files are not known, so that changed tests would not be seen"), nil
 	}
-	base, after := t.place.base, t.place.after
-	guard, err := verify.NewGuard(c.Protect, verify.Base{Paths: base.Files(), Read: func(path string) ([]byte, error) { return base.Read(path, verify.ReadLimit) }},
-		cmp.Or(t.prefix(), "."), c.Verify)
+	base, after, root := t.place.base, t.place.after, t.below(t.place.root)
+	files := base.Files()
+	for i := range files {
+		files[i] = path.Join(root, files[i])
+	}
+	inside := func(name string) string { return strings.TrimPrefix(name, root+"/") } // as the snapshots name it
+	guard, err := verify.NewGuard(c.Protect, verify.Base{Paths: files, Read: func(path string) ([]byte, error) { return base.Read(inside(path), verify.ReadLimit) }},
+		cmp.Or(t.below(t.place.dir), "."), c.Verify)
 	if err != nil {
 		return nil, err
 	}
-	reset := guard.Reset(t.fromTop(), func(path string) ([]byte, error) { return after.Read(path, verify.ReadLimit) })
+	reset := guard.Reset(t.fromTop(), func(path string) ([]byte, error) { return after.Read(inside(path), verify.ReadLimit) })
 	if !reset.Needed() {
 		return nil, nil
 	}
@@ -126,9 +131,12 @@ func (t *try) guarded(ctx context.Context) ([]Check, error) {
 		return nil, err
 	}
 	defer drop()
-	paths := slices.Clone(reset.Restore)
+	var paths []string
+	for _, p := range reset.Restore {
+		paths = append(paths, inside(p))
+	}
 	for _, p := range reset.Remove {
-		paths = append(paths, after.Below(p)...)
+		paths = append(paths, after.Below(inside(p))...)
 	}
 	if err := base.Put(ctx, at.root, paths); err != nil {
 		return nil, err
@@ -145,9 +153,9 @@ func (t *try) guarded(ctx context.Context) ([]Check, error) {
 	return list, err
 }
 
-// fromTop are the changes with the names that the snapshots use.
+// fromTop are the changes with their names as seen from the top of the repository, which is how globs are read, in a copy and in place.
 func (t *try) fromTop() []tree.Change {
-	at := t.prefix()
+	at := t.below(t.place.dir)
 	if at == "" {
 		return t.res.Changes.Files
 	}
@@ -162,10 +170,10 @@ func (t *try) fromTop() []tree.Change {
 	return list
 }
 
-// prefix is where the worker's directory lies in the snapshots.
-func (t *try) prefix() string {
-	rel, err := filepath.Rel(t.place.root, t.place.dir)
-	if err != nil || rel == "." {
+// below is where a directory lies in the repository, with slashes; empty at its top.
+func (t *try) below(dir string) string {
+	rel, err := filepath.Rel(t.cage.top, dir)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
 		return ""
 	}
 	return filepath.ToSlash(rel)
