@@ -19,8 +19,9 @@ import (
 // checks are what proves the work: what the caller asked for and what the repository asks for, where it is trusted.
 type checks struct {
 	Checks
-	schema        *verify.Schema // nil: none
-	allow, forbid verify.Globs
+	schema *verify.Schema // nil: none
+	allow  []verify.Globs // a changed path has to be allowed by each: the caller's word does not widen that of the repository
+	forbid verify.Globs
 }
 
 // failed is the one verdict that the worker can do something about.
@@ -35,9 +36,14 @@ func (r *run) gather(at place) (checks, error) {
 	if !r.plan.cage.profile.Writes() {
 		return c, nil
 	}
+	called := c.AllowPath
 	err := r.join(&c, at)
-	if err == nil {
-		c.allow, err = verify.ParseGlobs("--allow-path", c.AllowPath)
+	for _, list := range [][]string{called, c.AllowPath[len(called):]} {
+		if err == nil && len(list) > 0 {
+			var globs verify.Globs
+			globs, err = verify.ParseGlobs("--allow-path", list)
+			c.allow = append(c.allow, globs)
+		}
 	}
 	if err == nil {
 		c.forbid, err = verify.ParseGlobs("--forbid-path", c.ForbidPath)

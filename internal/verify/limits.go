@@ -6,13 +6,13 @@ import (
 	"opencode-delegate/internal/tree"
 )
 
-// Paths lists the changed paths that are not allowed, sorted: those that match no glob of allow, where there is one, and those that match one
+// Paths lists the changed paths that are not allowed, sorted: those that match no glob of one of the lists of allow, and those that match one
 // of forbid. Of a renamed file both names count.
-func Paths(allow, forbid Globs, changes []tree.Change) []string {
+func Paths(allow []Globs, forbid Globs, changes []tree.Change) []string {
 	var bad []string
 	for _, c := range changes {
 		for _, name := range names(c) {
-			if len(allow) > 0 && !allow.Match(name) || forbid.Match(name) {
+			if forbid.Match(name) || slices.ContainsFunc(allow, func(g Globs) bool { return !g.Match(name) }) {
 				bad = append(bad, name)
 			}
 		}

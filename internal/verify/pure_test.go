@@ -96,15 +96,17 @@ func TestPaths(t *testing.T) {
 		return g
 	}
 	for _, c := range []struct {
-		allow, forbid Globs
-		want          []string
+		allow  []Globs
+		forbid Globs
+		want   []string
 	}{
 		{nil, nil, nil},
-		{globs("src/", "docs/"), nil, []string{"secret/old.md"}},
-		{globs("src/"), nil, []string{"docs/new.md", "secret/old.md"}},
+		{[]Globs{globs("src/", "docs/")}, nil, []string{"secret/old.md"}},
+		{[]Globs{globs("src/")}, nil, []string{"docs/new.md", "secret/old.md"}},
+		{[]Globs{globs("src/", "docs/"), globs("**/*.go", "old.md")}, nil, []string{"docs/new.md", "secret/old.md"}},
 		{nil, globs("b.go"), []string{"src/b.go"}},
-		{globs("**"), globs("secret"), []string{"secret/old.md"}},
-		{globs("nothing"), globs("src"), []string{"docs/new.md", "secret/old.md", "src/a.go", "src/b.go"}},
+		{[]Globs{globs("**")}, globs("secret"), []string{"secret/old.md"}},
+		{[]Globs{globs("nothing")}, globs("src"), []string{"docs/new.md", "secret/old.md", "src/a.go", "src/b.go"}},
 	} {
 		if got := Paths(c.allow, c.forbid, changes); !slices.Equal(got, c.want) {
 			t.Errorf("%v %v: %v, want %v", c.allow, c.forbid, got, c.want)
