@@ -106,7 +106,7 @@ func (r *run) climb(ctx context.Context, first *try) *try {
 			break
 		}
 		if err := r.plan.host.exhausted(rung.Model); err != nil && !r.plan.Request.IgnoreQuota {
-			chosen.note("%s was not asked: %v", rung.Model, fault.Of(err).Reason)
+			r.note("%s was not asked: %v", rung.Model, fault.Of(err).Reason)
 			continue
 		}
 		next := r.newTry(rung, r.prompt+chosen.lesson())
