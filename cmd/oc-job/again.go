@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 
 	"opencode-delegate/internal/call"
@@ -71,12 +72,29 @@ func (e earlier) onward(f *call.Flags, session string) error {
 		return nil
 	}
 	f.BestOf, f.Escalate, f.Isolate = call.Once{}, nil, true
-	w, err := e.store.Work(e.view)
+	return e.from(f, e.view)
+}
+
+// anew lets a call begin where the job began: one that went on with the work of another goes on with that again.
+func (e earlier) anew(ctx context.Context, f *call.Flags) error {
+	if !e.req.Isolate || e.req.Onward == "" {
+		return nil
+	}
+	v, err := e.store.Look(ctx, filepath.Base(filepath.Dir(filepath.Dir(e.req.Onward)))) // of the path in the record only that is believed
+	if err != nil {
+		return err
+	}
+	return e.from(f, v)
+}
+
+// from lets a call begin with the work that an isolated job has left.
+func (e earlier) from(f *call.Flags, v job.View) error {
+	w, err := e.store.Work(v)
 	if err != nil {
 		return err
 	}
 	if f.Onward = w.Place(); f.Onward == "" {
-		return fault.New(fault.NotFound, "the copy of job %s is not there any more", e.view.ID).With("oc-job retry " + e.view.ID + " begins again, in a new one")
+		return fault.New(fault.NotFound, "the copy of job %s is not there any more", v.ID).With("oc-job result " + v.ID + " has its answer; begin a new job with what of it is still to be done")
 	}
 	return nil
 }
@@ -166,7 +184,11 @@ func (v *retryVerb) run(a *cli.App) int {
 		if v.Model.Set {
 			f.Model, f.Variant = v.Model, call.Once{}
 		}
+		err = e.anew(ctx, f)
 	})
+	if err != nil {
+		return refuse(a, err)
+	}
 	if len(problems) > 0 {
 		return refuseAll(a, problems)
 	}

@@ -77,7 +77,7 @@ func (t *try) settle(ctx context.Context) (err error) {
 	}
 	t.place = place{dir: c.Dir(req.Dir), root: c.Tree(), home: at, copy: c, base: c.Base(), earlier: earlier}
 	t.res.Isolation = &Isolation{Path: c.Tree(), Branch: c.Branch(), Base: c.BaseCommit(), Ref: c.Ref()}
-	if t.cage, err = t.run.plan.caged(t.place); err != nil || earlier == nil {
+	if t.cage, err = t.run.plan.caged(t.place); err != nil || earlier == nil || req.Session == "" {
 		return err
 	}
 	if err := opencode.MoveSession(ctx, t.cage.query, t.run.plan.binary, req.Session, t.place.dir); err != nil {

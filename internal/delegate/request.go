@@ -56,7 +56,7 @@ type Request struct {
 	WithDirty bool     `json:"with_dirty,omitempty"` // uncommitted and untracked files belong to the base
 	Link      []string `json:"link,omitempty"`       // ignored directories that the copy has too, read-only; absolute
 	Copy      []string `json:"copy,omitempty"`       // the same, as copies
-	// Onward is the place of an earlier copy, absolute: the new one begins with the work in it, and Session goes on there.
+	// Onward is the place of an earlier copy, absolute: the new one begins with the work in it, and Session, if there is one, goes on there.
 	Onward string `json:"onward,omitempty"`
 
 	Checks
