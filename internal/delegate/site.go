@@ -121,7 +121,10 @@ func (t *try) guarded(ctx context.Context) ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	reset := guard.Reset(t.fromTop(), func(path string) ([]byte, error) { return after.Read(inside(path), verify.ReadLimit) })
+	if why := t.unseen(guard, root, inside); why != "" {
+		return unrun(c, why), nil
+	}
+	reset := guard.Reset(t.allChanges(root), func(path string) ([]byte, error) { return after.Read(inside(path), verify.ReadLimit) })
 	if !reset.Needed() {
 		return nil, nil
 	}
@@ -151,6 +154,48 @@ func (t *try) guarded(ctx context.Context) ([]Check, error) {
 		list[i].Guarded = true
 	}
 	return list, err
+}
+
+// unseen says why a check in place proves nothing although it has passed: a file that decides about it was made by the run, and no patch shows it.
+// root is where the snapshots begin below the top of the repository, and inside a path as they name it.
+func (t *try) unseen(guard *verify.Guard, root string, inside func(string) string) string {
+	if t.place.copy != nil || t.run.checks.TrustDeps {
+		return ""
+	}
+	const ways = "; --trust-deps lets it count, --isolate leaves it out"
+	names, err := t.place.base.Unseen(t.place.after)
+	if err != nil {
+		return "what the run has made of files that git ignores is not known: " + plain.Line(err.Error(), 150) + ways
+	}
+	var made []tree.Change
+	for _, name := range names {
+		made = append(made, tree.Change{Path: path.Join(root, name), Kind: tree.Added})
+	}
+	steering := guard.Reset(made, func(name string) ([]byte, error) {
+		return record.Read(filepath.Join(t.place.root, filepath.FromSlash(inside(name))), verify.ReadLimit)
+	})
+	if !steering.Needed() {
+		return ""
+	}
+	return fmt.Sprintf("what steers the check was made during the run and is ignored by git (%s%s), so that no patch shows it%s", plain.Line(steering.Touched[0], 80), andMore(len(steering.Touched)-1), ways)
+}
+
+// allChanges are those of fromTop, and in place those of files that git ignores and the snapshots hold.
+func (t *try) allChanges(root string) []tree.Change {
+	list := t.fromTop()
+	if t.place.copy != nil {
+		return list
+	}
+	known := map[string]bool{}
+	for _, c := range list {
+		known[c.Path], known[c.From] = true, true
+	}
+	for _, c := range t.place.base.Changes(t.place.after) {
+		if c.Path = path.Join(root, c.Path); !known[c.Path] {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // fromTop are the changes with their names as seen from the top of the repository, which is how globs are read, in a copy and in place.

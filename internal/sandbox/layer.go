@@ -35,6 +35,7 @@ func (r Run) LayerEnv(self string) ([]string, error) {
 		"GRADLE_USER_HOME="+filepath.Join(layers[0], "gradle"), "GRADLE_RO_DEP_CACHE="+gradle,
 		"NUGET_PACKAGES="+filepath.Join(layers[0], "nuget"),
 		"NUGET_FALLBACK_PACKAGES="+(cache{env: "NUGET_PACKAGES", path: ".nuget/packages"}).locate(r.Home, env),
+		"PYTHONPYCACHEPREFIX="+filepath.Join(layers[0], "python"), // in place of __pycache__ in the tree, which any program can fill
 		"CCACHE_READONLY=true", "CCACHE_TEMPDIR="+filepath.Join(layers[0], "ccache"), "SCCACHE_LOCAL_RW_MODE=READ_ONLY",
 	)
 	more, err := r.goEnv(self, layers)

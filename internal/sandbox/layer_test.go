@@ -31,7 +31,7 @@ func TestLayerEnv(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := lookup(add)
-	for _, name := range []string{"npm_config_cache", "PNPM_HOME", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOCACHE", "GOMODCACHE", "GRADLE_USER_HOME", "NUGET_PACKAGES", "STATICCHECK_CACHE"} {
+	for _, name := range []string{"npm_config_cache", "PNPM_HOME", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOCACHE", "GOMODCACHE", "GRADLE_USER_HOME", "NUGET_PACKAGES", "STATICCHECK_CACHE", "PYTHONPYCACHEPREFIX"} {
 		if !within(env(name), b.run.Layer) {
 			t.Errorf("%s is %q", name, env(name))
 		}

@@ -27,6 +27,8 @@ type Guard struct {
 	read      func(path string) ([]byte, error)
 	protected Globs
 	named     map[string]bool // files that the commands name
+	included  map[string]bool // paths that a script or a makefile takes in, whether there is anything or not
+	at        string          // where the commands run
 	config    Globs           // configuration of the programs that they run
 	steering  Globs
 }
@@ -37,7 +39,7 @@ type Guard struct {
 //
 // Reading commands is no science: one that computes the name of a script at run time names nothing.
 func NewGuard(protect []string, base Base, at string, commands []string) (*Guard, error) {
-	g := &Guard{base: map[string]bool{}, dirs: map[string]bool{}, read: base.Read, named: map[string]bool{}}
+	g := &Guard{base: map[string]bool{}, dirs: map[string]bool{}, read: base.Read, named: map[string]bool{}, included: map[string]bool{}, at: path.Clean(at)}
 	var err error
 	if len(protect) > 0 {
 		if g.protected, err = ParseGlobs("--protect", protect); err != nil {
@@ -53,7 +55,7 @@ func NewGuard(protect []string, base Base, at string, commands []string) (*Guard
 		}
 	}
 	s := &search{guard: g, runners: map[string]bool{}}
-	s.commands(path.Clean(at), commands)
+	s.commands(g.at, commands)
 	if g.config, err = ParseGlobs("configuration of runners", s.config()); err != nil {
 		return nil, err
 	}
@@ -157,11 +159,51 @@ func (g *Guard) holds(old string, c tree.Change, after func(string) ([]byte, err
 // steers reports whether a file that is new decides about how the checks of the base run.
 func (g *Guard) steers(name string, after func(string) ([]byte, error)) bool {
 	switch {
-	case inDependencies(name), g.steering.Match(name), g.configures(name):
+	case inDependencies(name), g.steering.Match(name), g.configures(name), g.included[name], g.shadows(name):
 		return true
-	case strings.HasSuffix(name, "_test.go") && g.dirs[path.Dir(name)]:
-		text, err := after(name)
-		return err != nil || len(text) > ReadLimit || goSteers().Match(text)
+	case path.Ext(name) == ".pyc":
+		return path.Base(path.Dir(name)) != "__pycache__" // which python reads only where it is not told of another place: sandbox.Run.LayerEnv
+	case !g.dirs[path.Dir(name)]:
+		return false
+	}
+	for _, s := range steers {
+		var test bool
+		switch s.suffix {
+		case path.Base(name):
+			test = g.holdsTests(path.Dir(name))
+		case "_test.go":
+			test = true
+		default:
+			test = g.protected.Match(name)
+		}
+		if test && strings.HasSuffix(name, s.suffix) {
+			text, err := after(name)
+			return err != nil || len(text) > ReadLimit || s.text().Match(text)
+		}
+	}
+	return false
+}
+
+// shadows reports whether python would take a file for a module that its test runner needs: it looks first where it was called, or in the directory
+// of a test.
+func (g *Guard) shadows(name string) bool {
+	dir, base := path.Split(name)
+	module, ok := strings.CutSuffix(base, ".py")
+	if base == "__init__.py" {
+		dir, module = path.Split(path.Clean(dir))
+	} else if !ok {
+		return false
+	}
+	dir = path.Clean(dir)
+	return slices.Contains(pythonRunner, module) && (dir == g.at || g.holdsTests(dir))
+}
+
+// holdsTests reports whether a file of python that is protected lies in a directory at the base.
+func (g *Guard) holdsTests(dir string) bool {
+	for name := range g.base {
+		if path.Ext(name) == ".py" && path.Dir(name) == dir && g.protected.Match(name) {
+			return true
+		}
 	}
 	return false
 }
@@ -173,8 +215,19 @@ func (g *Guard) configures(name string) bool {
 	return part != "" && g.dirs[path.Dir(part)]
 }
 
-// goSteers finds what in a test file of Go acts on every test of its package.
-var goSteers = lazyregexp.New(`func\s+TestMain\s*\(|func\s+init\s*\(|\bos\s*\.\s*Exit\b|syscall\.Exit`)
+// steers are what in a new file of tests acts on those that were there: it ends the runner with success, or bends what they stand on. A suffix that is the
+// whole name of a file means one beside tests.
+var steers = []struct {
+	suffix string
+	text   lazyregexp.Regexp
+}{
+	{"_test.go", lazyregexp.New(`func\s+TestMain\s*\(|func\s+init\s*\(|\.\s*(Exit|RawSyscall6?)\b`)},
+	{"__init__.py", lazyregexp.New(`\S`)},
+	{".py", lazyregexp.New(`\b_exit\b|\bload_tests\b|\bpytest\s*\.\s*exit\b|\b(unittest|pytest)(\s*\.\s*\w+)+\s*=[^=]|\bsetattr\s*\(\s*(unittest|pytest)\b`)},
+	{".js", nodeExits}, {".ts", nodeExits}, {".mjs", nodeExits}, {".cjs", nodeExits}, {".jsx", nodeExits}, {".tsx", nodeExits},
+}
+
+var nodeExits = lazyregexp.New(`\bprocess\s*\.\s*(exit|reallyExit)\s*\(\s*0?\s*\)|\bprocess\s*\.\s*(abort|kill)\b`)
 
 // inDependencies reports whether a path lies in a directory of installed libraries that is a part of the repository.
 func inDependencies(name string) bool {

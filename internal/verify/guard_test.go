@@ -71,7 +71,8 @@ var project = world{
 	"package.json":      `{"name":"x","scripts":{"test":"node runner/verify.mjs && jest"},"dependencies":{"a":"^1.0.0"}}`,
 	"runner/verify.mjs": "1", "src/app.js": "1", "jest.config.js": "1", "tests/unit.py": "1", "vendor/lib/lib.go": "package lib", "third_party/x/x.c": "1", "web/.npmrc": "x", "README.md": "x", "data.txt": "x",
 	"Cargo.toml": "[package]\nname = \"x\"\n\n[dependencies]\na = \"1\"\n\n[lib]\ndoctest = false\n", "src/lib.rs": "1", "pyproject.toml": "[project]\nname = \"x\"\ndependencies = [\"a\"]\n\n[tool.pytest.ini_options]\naddopts = \"-q\"\n",
-	"sub/check.sh": "1", "sub/deep/x.go": "package deep",
+	"sub/check.sh": "1", "sub/deep/x.go": "package deep", "dir.mk": "include settings\n-include .settings\nt:\n\t$(CURDIR)/tools/in.sh\n", "settings": "A=1", "tools/in.sh": "1",
+	"may.sh": "[ -f local ] && . ./local\ntrue\n",
 }
 
 func guardOf(t *testing.T, base world, at string, commands ...string) *Guard {
@@ -144,6 +145,27 @@ func TestReset(t *testing.T) {
 		"pytest's options":           {"pytest", world{"pyproject.toml": "[project]\nname = \"x\"\ndependencies = [\"a\"]\n\n[tool.pytest.ini_options]\naddopts = \"--co\"\n"}, list("pyproject.toml"), nil},
 		"python's libraries":         {"pytest", world{"pyproject.toml": "[project]\nname = \"y\"\ndependencies = [\"a\", \"b\"]\n\n[tool.pytest.ini_options]\naddopts = \"-q\"\n"}, nil, nil},
 		"new tests beside an edit":   {"go test ./...", world{"main_test.go": "x", "helper_test.go": "package main", "other.go": "package main"}, list("main_test.go"), list("helper_test.go")},
+		"below an unknown place":     {`sh "$(dirname "$0")/lib/more.sh"`, world{"lib/more.sh": "x"}, list("lib/more.sh"), nil},
+		"below a variable":           {`. "${ROOT}"/scripts/env.sh`, world{"scripts/env.sh": "x"}, list("scripts/env.sh"), nil},
+		"a variable in the middle":   {`sh lib/$NAME/more.sh`, world{"lib/more.sh": "x"}, nil, nil},
+		"make's variable":            {"make -f dir.mk", world{"tools/in.sh": "x"}, list("tools/in.sh"), nil},
+		"what make includes":         {"make -f dir.mk", world{"settings": "x"}, list("settings"), nil},
+		"what make could include":    {"make -f dir.mk", world{".settings": "x"}, nil, list(".settings")},
+		"what a script could source": {"sh may.sh", world{"local": "x"}, nil, list("local")},
+		"a file of that name":        {"sh check.sh", world{"local": "x", ".settings": "x"}, nil, nil},
+		"compiled for python":        {"python3 -m unittest", world{"helper.pyc": "x"}, nil, list("helper.pyc")},
+		"python's own cache":         {"python3 -m unittest", world{"tests/__pycache__/unit.pyc": "x"}, nil, nil},
+		"a shadow of the runner":     {"python3 -m unittest", world{"argparse.py": "x", "tests/traceback/__init__.py": "x"}, nil, list("argparse.py", "tests/traceback/__init__.py")},
+		"a module of that name":      {"python3 -m unittest", world{"pkg/argparse.py": "x"}, nil, nil},
+		"a package of tests":         {"python3 -m unittest", world{"tests/__init__.py": "x"}, nil, list("tests/__init__.py")},
+		"a plain package of tests":   {"python3 -m unittest", world{"tests/__init__.py": "\n"}, nil, nil},
+		"a package":                  {"python3 -m unittest", world{"src/__init__.py": "x"}, nil, nil},
+		"a test that ends them all":  {"python3 -m unittest", world{"tests/test_a.py": "import os\nos._exit(0)"}, nil, list("tests/test_a.py")},
+		"one that bends the runner":  {"python3 -m unittest", world{"tests/test_a.py": "unittest.TestCase.assertEqual = print"}, nil, list("tests/test_a.py")},
+		"a new test of python":       {"python3 -m unittest", world{"tests/test_a.py": "if __name__ == '__main__':\n    unittest.main()"}, nil, nil},
+		"one of Go by another name":  {"go test ./...", world{"more_test.go": "import o \"os\"; var _ = f(o.Exit)"}, nil, list("more_test.go")},
+		"one of node":                {"node --test", world{"tests/a.js": "process.exit( )"}, nil, list("tests/a.js")},
+		"a new test of node":         {"node --test", world{"tests/a.js": "process.exit(failed ? 1 : 0)"}, nil, nil},
 		"a file became a directory":  {"sh check.sh", world{"check.sh": "", "check.sh/x": "x"}, list("check.sh"), list("check.sh/x")},
 	} {
 		after := project.with(c.edits)

@@ -100,6 +100,7 @@ func linesOf(text []byte) []string {
 		line = leader().ReplaceAllString(line, "")
 		line = strings.Trim(strings.ReplaceAll(line, "$$", "$"), " \t\r\n\"',")
 		if line != "" {
+			line = anywhere().ReplaceAllString(line, "$1./")
 			commands = append(commands, variable().ReplaceAllStringFunc(line, func(v string) string {
 				if v == "$(MAKE)" || v == "${MAKE}" {
 					return "make"
@@ -113,5 +114,6 @@ func linesOf(text []byte) []string {
 
 var (
 	leader   = lazyregexp.New(`^\s*[@+-]*\s*(-\s+)?((cmd|run|sh|entry|commands|command|script|test|tests|check)\s*[:=]\s*)?[\["']*`)
+	anywhere = lazyregexp.New(`(^|[\s"'=])\$[({][A-Za-z0-9_]+[)}]/`) // a directory that is not known: any in which to look
 	variable = lazyregexp.New(`\$[({][A-Za-z0-9_]+[)}]`)
 )

@@ -85,7 +85,7 @@ func (s *search) script(text string, dirs ...string) {
 		case *syntax.CallExpr:
 			words := make([]string, len(node.Args))
 			for i, w := range node.Args {
-				words[i] = literal(w.Parts)
+				words[i] = literal(w)
 			}
 			if len(words) == 2 && words[0] == "cd" {
 				for _, dir := range dirs {
@@ -95,15 +95,30 @@ func (s *search) script(text string, dirs ...string) {
 			s.call(words, dirs)
 		case *syntax.Redirect:
 			if node.Word != nil {
-				s.call([]string{"<", literal(node.Word.Parts)}, dirs)
+				s.call([]string{"<", literal(node.Word)}, dirs)
 			}
 		}
 		return true
 	})
 }
 
-// literal is the text of a word as far as it is known before it runs; a part that is not makes it empty. $PWD is where it runs.
-func literal(parts []syntax.WordPart) string {
+// unknown stands for what of a word is not known before it runs.
+const unknown = "\x00"
+
+// literal is the text of a word as far as it is known before it runs. What is not makes it empty, but at its beginning: there it is a directory in which
+// to look, as in "$(dirname "$0")/lib.sh", and which one does not matter.
+func literal(w *syntax.Word) string {
+	text := partsOf(w.Parts)
+	if below, ok := strings.CutPrefix(text, unknown+"/"); ok && below != "" {
+		text = "./" + below
+	}
+	if strings.Contains(text, unknown) {
+		return ""
+	}
+	return text
+}
+
+func partsOf(parts []syntax.WordPart) string {
 	var b strings.Builder
 	for _, part := range parts {
 		switch part := part.(type) {
@@ -112,14 +127,15 @@ func literal(parts []syntax.WordPart) string {
 		case *syntax.SglQuoted:
 			b.WriteString(part.Value)
 		case *syntax.DblQuoted:
-			b.WriteString(literal(part.Parts))
+			b.WriteString(partsOf(part.Parts))
 		case *syntax.ParamExp:
 			if part.Param == nil || part.Param.Value != "PWD" || part.Exp != nil {
-				return ""
+				b.WriteString(unknown)
+				continue
 			}
 			b.WriteByte('.')
 		default:
-			return ""
+			b.WriteString(unknown)
 		}
 	}
 	return b.String()
@@ -145,8 +161,25 @@ func (s *search) call(words, dirs []string) {
 			s.resolve(word, dirs, true)
 		case i > 0 && words[i-1] == "-c" && isShellName(path.Base(words[max(i-2, 0)])):
 			s.script(word, dirs...)
+		case i > 0 && slices.Contains(takingIn, words[0]):
+			s.include(word, dirs)
+			s.resolve(word, dirs, true)
 		default:
 			s.resolve(word, dirs, isScript(words, i))
+		}
+	}
+}
+
+// takingIn are the words by which a script and a makefile take in a file, which need not be there at the base.
+var takingIn = []string{".", "source", "include", "sinclude"}
+
+func (s *search) include(word string, dirs []string) {
+	if word == "" || len(word) > 4096 || path.IsAbs(word) {
+		return
+	}
+	for _, dir := range dirs {
+		if name := path.Join(dir, word); !s.guard.base[name] {
+			s.guard.included[name] = true
 		}
 	}
 }

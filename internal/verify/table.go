@@ -33,6 +33,12 @@ var steering = []string{
 	"__mocks__/", "*.egg-link", "*.dist-info/entry_points.txt", "*.egg-info/entry_points.txt",
 }
 
+// pythonRunner are the modules of python that `python -m unittest` loads before any test (3.11): whoever has one of these names before it, bends it.
+var pythonRunner = []string{
+	"argparse", "ast", "asyncio", "base64", "concurrent", "contextvars", "copy", "dataclasses", "difflib", "dis", "gettext", "heapq", "inspect", "linecache", "locale", "logging",
+	"opcode", "pkgutil", "pprint", "runpy", "selectors", "signal", "socket", "ssl", "string", "subprocess", "textwrap", "token", "tokenize", "traceback", "unittest",
+}
+
 // A runner is a program that runs checks, under all of its names, with the globs of the files that tell it what to do.
 type runner struct{ programs, config []string }
 

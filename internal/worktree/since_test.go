@@ -200,3 +200,35 @@ func TestALandingLeavesOutWhatGitIgnores(t *testing.T) {
 		})
 	}
 }
+
+// TestUnseen: what a run makes where git ignores it is in neither snapshot and is named; what it changes there is in both.
+func TestUnseen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(".gitignore", "*.mk\nnode_modules\n")
+	w.write("old.mk", "1\n")
+	w.write("a", "1\n")
+	w.commit()
+	s := w.take()
+	for _, name := range []string{"old.mk", "new.mk", "d/other.mk", "node_modules/m/f", "a", "b"} {
+		w.write(name, "run\n")
+	}
+	w.must(os.Chmod(w.path(".gitignore"), 0o755))
+	w.must(s.End(t.Context()))
+	o := w.options()
+	o.Since, o.Landing = s, true
+	after, err := Take(t.Context(), w.dir, w.store(), o)
+	w.must(err)
+	names, err := s.Unseen(after)
+	w.must(err)
+	if got := strings.Join(names, " "); got != "d/other.mk new.mk node_modules/m/f" {
+		t.Errorf("%q", got)
+	}
+	var got []string
+	for _, c := range s.Changes(after) {
+		got = append(got, string(c.Kind)+" "+c.Path)
+	}
+	if got := strings.Join(got, ", "); got != "mode .gitignore, modified a, added b, modified old.mk" {
+		t.Errorf("%q", got)
+	}
+}
