@@ -14,6 +14,7 @@ import (
 	"opencode-delegate/internal/lock"
 	"opencode-delegate/internal/proc"
 	"opencode-delegate/internal/record"
+	"opencode-delegate/internal/worktree"
 )
 
 // orphanGrace is the time between TERM and KILL for what a dead supervisor has left: nobody reads their output any more.
@@ -139,7 +140,23 @@ func (s *Store) remains(st State) delegate.Result {
 	if left.Session == "" {
 		left.Session = st.Session
 	}
-	return delegate.Unjudged(req, delegate.Job{ID: st.ID, Record: rec}, f, began, lastSign(rec, began), left)
+	res := delegate.Unjudged(req, delegate.Job{ID: st.ID, Record: rec}, f, began, lastSign(rec, began), left)
+	res.Isolation = s.isolation(st.ID)
+	return res
+}
+
+// isolation is the copy of the last try, in which the work of a job lies that nobody could say more of; nil: it had none that was whole.
+func (s *Store) isolation(id string) *delegate.Isolation {
+	w := Work{ID: id, rec: s.Record(id)}
+	tries, err := w.copies()
+	if err != nil || len(tries) == 0 {
+		return nil
+	}
+	c, err := worktree.OpenCopy(w.place(tries[len(tries)-1]))
+	if err != nil {
+		return nil
+	}
+	return &delegate.Isolation{Path: c.Tree(), Branch: c.Branch(), Base: c.BaseCommit(), Ref: c.Ref()}
 }
 
 // rebooted reports whether a boot is known not to be the present one.
