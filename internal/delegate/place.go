@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -94,7 +93,7 @@ func (t *try) onward(ctx context.Context, at string) (*worktree.Copy, *worktree.
 		return nil, nil, err
 	}
 	work, err := worktree.Open(filepath.Join(from, afterName))
-	if errors.Is(err, fs.ErrNotExist) {
+	if err != nil && fault.Of(err).Kind == fault.NotFound {
 		work, err = before.Result(ctx, filepath.Join(t.run.tmp, "earlier"), t.run.plan.host.Environ)
 	}
 	if err != nil {

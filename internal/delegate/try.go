@@ -148,7 +148,11 @@ func (t *try) work(ctx context.Context) error {
 
 // attempt is the try as opencode shall carry it out.
 func (t *try) attempt(g grip) opencode.Attempt {
-	return t.run.plan.attempt(g, t.run.job.ID, t.marker(), t.place.dir, t.rung)
+	a := t.run.plan.attempt(g, t.run.job.ID, t.marker(), t.place.dir, t.rung)
+	if t.place.copy != nil {
+		a.Resume = "oc-job continue " + t.run.job.ID // the session belongs to the copy, which no call has for its directory
+	}
+	return a
 }
 
 // carry carries out one attempt, keeps the caller informed, and books it.

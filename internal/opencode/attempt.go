@@ -30,6 +30,7 @@ type Attempt struct {
 	Agent   string
 	Session string   // continue this session; empty: a new one
 	Fork    bool     // … as a copy
+	Resume  string   // how the caller goes on with its session, for hints; empty: by the flag for one
 	Files   []string // attachments, absolute
 	Auto    bool     // approve what no rule denies (--auto): a run that may write
 

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,7 +171,7 @@ func (w *watch) resume() []string {
 	if w.session == "" {
 		return nil
 	}
-	return []string{"continue it: --session " + w.session}
+	return []string{"continue it: " + cmp.Or(w.resuming, "--session "+w.session)}
 }
 
 // asSignal names the signal that an exit code stands for when a shell or a launcher passes it on, or "".

@@ -30,6 +30,7 @@ type halt struct {
 // A watch is the state of one run. All times are the caller's clock's.
 type watch struct {
 	limits   Limits
+	resuming string // Attempt.Resume
 	start    time.Time
 	progress time.Time // last sign of progress
 	failing  time.Time // first failed call since the last progress; zero when none
@@ -64,7 +65,7 @@ type watch struct {
 }
 
 func newWatch(a Attempt, start time.Time) *watch {
-	w := &watch{tr: &event.Transcript{}, limits: a.Limits, start: start, progress: start, subagents: map[string]bool{}, calling: map[string]bool{}}
+	w := &watch{tr: &event.Transcript{}, limits: a.Limits, resuming: a.Resume, start: start, progress: start, subagents: map[string]bool{}, calling: map[string]bool{}}
 	if !a.Fork {
 		w.session = a.Session
 	}
