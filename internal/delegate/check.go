@@ -127,7 +127,7 @@ func (r *run) preflight(ctx context.Context, first *try) error {
 func said(c Check) string { return strings.TrimSpace("it said: " + plain.Line(c.Excerpt, 300)) }
 
 // prove checks the work of an attempt that ended well, and what the caller expects of its changes.
-func (t *try) prove(ctx context.Context) error {
+func (t *try) prove(ctx context.Context, before view) error {
 	c := t.run.checks
 	v := &t.res.Verification
 	v.Checks, v.Protected = []Check{}, nil
@@ -151,6 +151,7 @@ func (t *try) prove(ctx context.Context) error {
 		return nil
 	}
 	list, err := t.checkWork(ctx)
+	t.lookAfterCheck(ctx, before, list)
 	v.Checks = append(list, v.Checks...)
 	return err
 }

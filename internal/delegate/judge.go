@@ -15,6 +15,8 @@ import (
 	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/repocode"
 	"opencode-delegate/internal/tree"
+	"opencode-delegate/internal/verify"
+	"opencode-delegate/internal/worktree"
 )
 
 // lookTime bounds one look at the tree: a verdict on changes is worth waiting for, but not for ever.
@@ -153,6 +155,36 @@ func (t *try) guard(ctx context.Context, before view) {
 	}
 	if err != nil {
 		t.against(fault.New(fault.WriteViolation, "the repository's hooks and configuration could not be checked: %w", err))
+	}
+}
+
+// lookAfterCheck looks once more at the caller's repository when checks have run in place: they run the worker's code, which can do there what the worker
+// could, and the caller's next git would run what it has planted. list are the checks; one that has done so proves nothing.
+func (t *try) lookAfterCheck(ctx context.Context, before view, list []Check) {
+	if t.place.copy != nil || t.place.base == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer cancel()
+	known := len(t.res.Violations)
+	t.guard(ctx, before)
+	cage, done, err := t.gitCage()
+	if err == nil {
+		defer done()
+		err = t.place.base.EndHistory()
+	}
+	if err != nil {
+		t.note("what the check has done to the repository's history is not known: %v", err)
+	} else {
+		t.history(ctx, worktree.HistoryOptions{Environ: t.run.plan.host.Environ, Cage: cage})
+	}
+	if len(t.res.Violations) == known {
+		return
+	}
+	for i := range list {
+		if list[i].Verdict == string(verify.Pass) {
+			list[i].Verdict, list[i].Reason = string(verify.CouldNotRun), plain.Line("the repository was changed while it ran: "+t.res.Violations[known].What, 300)
+		}
 	}
 }
 

@@ -219,7 +219,7 @@ func (t *try) gitCage() (wrap worktree.Cage, done func(), err error) {
 }
 
 // history looks at what the worker did to the history of the caller's repository. Commits are its work; what takes something away that was
-// there is a violation, and can be undone.
+// there is a violation, and can be undone. What it has told already is not told again.
 func (t *try) history(ctx context.Context, git worktree.HistoryOptions) {
 	found, err := t.place.base.History(ctx, git)
 	if err != nil {
@@ -228,10 +228,12 @@ func (t *try) history(ctx context.Context, git worktree.HistoryOptions) {
 	}
 	var list []Violation
 	for _, r := range found {
-		if r.Kind.Violation() {
-			list = append(list, Violation{What: r.What})
-		} else {
+		v := Violation{What: r.What}
+		switch {
+		case !r.Kind.Violation() && !slices.Contains(t.res.Notes, r.What):
 			t.note("%s", r.What)
+		case r.Kind.Violation() && !slices.Contains(t.res.Violations, v):
+			list = append(list, v)
 		}
 	}
 	if len(list) > 0 {

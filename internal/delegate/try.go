@@ -130,7 +130,7 @@ func (t *try) work(ctx context.Context) error {
 		}
 		t.judge()
 		tail := t.answer(out.Transcript)
-		if err := t.prove(ctx); err != nil {
+		if err := t.prove(ctx, before); err != nil {
 			return err
 		}
 		t.verdict()

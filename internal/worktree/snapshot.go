@@ -216,6 +216,14 @@ func (s *Snapshot) End(ctx context.Context) error {
 	return nil
 }
 
+// EndHistory records what has become of the repository since End: a check has run the worker's code. What it wrote in the directory is not of the run.
+func (s *Snapshot) EndHistory() error {
+	if err := s.recordGitEnd(); err != nil {
+		return fmt.Errorf("the state of the repository of %s after the check: %w", s.list.dir, err)
+	}
+	return nil
+}
+
 // recordGit writes down what the repository is. What git ignores belongs to it, for what a run may take away without a word.
 func (s *Snapshot) recordGit(ctx context.Context, o Options, cover coverage) error {
 	g, index := readGitState(s.list.dir)
