@@ -142,8 +142,7 @@ func (t *try) prove(ctx context.Context, before view) error {
 		return nil
 	}
 	if t.worst != nil {
-		v.Verdict = string(verify.CouldNotRun)
-		v.Checks = append(v.Checks, unrun(c, "the run did not end well: "+string(t.worst.Kind))...)
+		t.unproved()
 		return nil
 	}
 	t.expect()
@@ -154,6 +153,13 @@ func (t *try) prove(ctx context.Context, before view) error {
 	t.lookAfterCheck(ctx, before, list)
 	v.Checks = append(list, v.Checks...)
 	return err
+}
+
+// unproved is what is said of the work of a try that did not end well, before its checks or while they ran.
+func (t *try) unproved() {
+	v := &t.res.Verification
+	v.Verdict = string(verify.CouldNotRun)
+	v.Checks = append([]Check{}, unrun(t.run.checks, "the run did not end well: "+string(t.worst.Kind))...)
 }
 
 // unrun are checks that had no occasion to run.

@@ -88,6 +88,10 @@ func (t *try) carryOut(ctx context.Context) {
 	}
 	if err != nil {
 		t.against(fault.Of(err))
+		if t.run.checks.asked() {
+			t.unproved()
+			t.judged()
+		}
 	}
 }
 
