@@ -193,7 +193,7 @@ func (t *try) limits() {
 func (t *try) expect() {
 	c, v := t.run.checks, &t.res.Verification
 	for _, path := range c.ExpectFile {
-		v.Checks = append(v.Checks, expectation("--expect-file "+path, verify.ExpectFile(t.place.dir, path)))
+		v.Checks = append(v.Checks, expectation("--expect-file "+path, t.expectFile(path)))
 	}
 	if c.MaxDiff > 0 {
 		wrong := ""
@@ -211,6 +211,28 @@ func (t *try) expect() {
 		}
 		v.Checks = append(v.Checks, expectation("--expect-schema "+t.run.plan.Request.ExpectSchema, c.schema.Expect(text)))
 	}
+}
+
+// expectFile says what is wrong with a file that is expected: in a copy it has to be among what lands, and not only be there.
+func (t *try) expectFile(name string) string {
+	if wrong := verify.ExpectFile(t.place.dir, name); wrong != "" || t.place.copy == nil || t.place.after == nil {
+		return wrong
+	}
+	root, err := filepath.EvalSymlinks(t.place.root)
+	real, err2 := filepath.EvalSymlinks(filepath.Join(t.place.dir, name))
+	if err = errors.Join(err, err2); err == nil {
+		real, err = filepath.Rel(root, real)
+	}
+	if err == nil {
+		_, err = t.place.after.Read(filepath.ToSlash(real), 1)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return name + " would not land: git ignores it"
+	case err != nil:
+		return err.Error()
+	}
+	return ""
 }
 
 func expectation(what, wrong string) Check {
