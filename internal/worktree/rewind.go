@@ -2,7 +2,9 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -196,6 +198,10 @@ func (r *rewind) putRefs(ctx context.Context, common *os.Root) error {
 	}
 	if link := linkIn(common, "refs") + linkIn(common, "packed-refs") + linkIn(common, "logs"); link != "" {
 		return fault.New(fault.Conflict, "%s in the repository is a link; nothing is written through it", link)
+	}
+	// The run may have removed all logs, and git makes no directory behind a link that leads nowhere.
+	if err := common.Mkdir("logs", 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
 	scratch, err := os.MkdirTemp("", "oc-delegate-git-*")
 	if err != nil {

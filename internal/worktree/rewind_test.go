@@ -162,3 +162,23 @@ func TestTheCageIsClosed(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Where a run has removed the logs of the repository, the refs come back all the same.
+func TestUndoWithoutLogs(t *testing.T) {
+	w := grown(t)
+	w.write("new", "work\n")
+	w.git("stash", "-q", "-u")
+	refs, stash := w.git("for-each-ref"), w.git("stash", "list")
+	s := w.take()
+	w.git("stash", "drop", "-q")
+	w.git("branch", "-q", "-D", "other")
+	w.must(os.RemoveAll(w.path(".git/logs")))
+	w.end(s)
+	w.restore(s, Undo{History: true})
+	if got := w.git("for-each-ref"); got != refs {
+		t.Errorf("%s", differs(refs, got))
+	}
+	if got := w.git("stash", "list"); got != stash {
+		t.Errorf("%q, want %q", got, stash)
+	}
+}
