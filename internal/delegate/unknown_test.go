@@ -1,6 +1,7 @@
 package delegate
 
 import (
+	"strings"
 	"testing"
 
 	"opencode-delegate/internal/fault"
@@ -50,7 +51,7 @@ func TestWorkThatWasNotKept(t *testing.T) {
 	tr := tryOf(1, fault.OK, verify.None, 1)
 	tr.run.checks.Verify = []string{"make check"}
 	list, err := tr.checkWork(t.Context())
-	if err != nil || worstOf(list) != verify.CouldNotRun {
+	if err != nil || worstOf(list) != verify.CouldNotRun || !strings.Contains(list[0].Reason, "could not be kept") {
 		t.Errorf("%v, %v", list, err)
 	}
 	if why := tr.dependencies(t.Context()); why == "" {
