@@ -17,8 +17,8 @@ type Base struct {
 	Read func(path string) ([]byte, error)
 }
 
-// ReadLimit is how much of one file is looked at.
-const ReadLimit = 256 << 10
+// ReadLimit is how much of one file is looked at; lock files are long.
+const ReadLimit = 4 << 20
 
 // A Guard knows what the checks of one run are made of, and so what a worker could change to make them say what it likes.
 type Guard struct {
@@ -107,7 +107,7 @@ func (g *Guard) Reset(changes []tree.Change, after func(path string) ([]byte, er
 		if c.Kind == tree.Deleted || restore[c.Path] {
 			continue
 		}
-		added := c.Kind == tree.Added && (g.protected.Match(c.Path) || g.configures(c.Path))
+		added := c.Kind == tree.Added && (g.protected.Match(c.Path) || g.configures(c.Path) && !isLock(path.Base(c.Path)))
 		if added || blocks(c.Path, restore, above) {
 			remove[c.Path] = true
 		}
@@ -142,10 +142,10 @@ func oldName(c tree.Change) string {
 
 // holds reports whether a file of the base belongs to the checks and was changed in a way that concerns them.
 func (g *Guard) holds(old string, c tree.Change, after func(string) ([]byte, error)) bool {
-	if g.protected.Match(old) || g.named[old] || inDependencies(old) {
+	if g.protected.Match(old) || g.named[old] && !isLock(path.Base(old)) || inDependencies(old) {
 		return true
 	}
-	if !g.config.Match(old) {
+	if !g.config.Match(old) && !g.named[old] {
 		return false
 	}
 	if same := mixedFile(old); same != nil && c.Kind == tree.Modified {
@@ -159,8 +159,14 @@ func (g *Guard) holds(old string, c tree.Change, after func(string) ([]byte, err
 // steers reports whether a file that is new decides about how the checks of the base run.
 func (g *Guard) steers(name string, after func(string) ([]byte, error)) bool {
 	switch {
-	case inDependencies(name), g.steering.Match(name), g.configures(name), g.included[name], g.shadows(name):
+	case inDependencies(name), g.steering.Match(name), g.included[name], g.shadows(name):
 		return true
+	case g.configures(name):
+		if !isLock(path.Base(name)) {
+			return true
+		}
+		text, err := after(name)
+		return err != nil || !sameSources(nil, text)
 	case path.Ext(name) == ".pyc":
 		return path.Base(path.Dir(name)) != "__pycache__" // which python reads only where it is not told of another place: sandbox.Run.LayerEnv
 	case !g.dirs[path.Dir(name)]:

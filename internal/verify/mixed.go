@@ -15,6 +15,8 @@ import (
 // as they come from a registry; nil when every change of a file counts.
 func mixedFile(name string) func(before, after []byte) bool {
 	switch base := path.Base(name); {
+	case isLock(base):
+		return sameSources
 	case base == "package.json" || base == "composer.json":
 		return sameManifest
 	case base == "go.mod":
@@ -108,3 +110,44 @@ func sameManifest(before, after []byte) bool {
 	a, ok2 := kept(after)
 	return ok && ok2 && reflect.DeepEqual(b, a)
 }
+
+// lockFiles are those by which an installer knows where each library comes from.
+var lockFiles = []string{
+	"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock", "Gemfile.lock", "composer.lock",
+}
+
+func isLock(base string) bool {
+	return slices.Contains(lockFiles, base) || isRequirements(base)
+}
+
+func isRequirements(base string) bool {
+	return path.Ext(base) == ".txt" && (strings.HasPrefix(base, "requirements") || strings.HasPrefix(base, "constraints") || strings.HasSuffix(base, "requirements.txt"))
+}
+
+// sameSources reports whether a file of libraries takes none from a place that it did not know before. Other versions from the same places are the work's.
+func sameSources(before, after []byte) bool {
+	known := append(sourcesOf(before), registries...)
+	return !slices.ContainsFunc(sourcesOf(after), func(s string) bool { return !slices.Contains(known, s) })
+}
+
+// registries are where installers look by themselves.
+var registries = []string{
+	"https://registry.npmjs.org", "https://registry.yarnpkg.com", "https://files.pythonhosted.org", "https://pypi.org", "https://rubygems.org", "https://api.github.com",
+}
+
+// sourcesOf are the hosts of a text, and its lines that name a place without one: a directory, a file, a repository.
+func sourcesOf(text []byte) []string {
+	var all []string
+	for line := range strings.Lines(string(text)) {
+		all = append(all, hosts().FindAllString(line, -1)...)
+		if places().MatchString(line) {
+			all = append(all, strings.TrimSpace(line))
+		}
+	}
+	return all
+}
+
+var (
+	hosts  = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.\-]*://[^/\s"'?#]+`)
+	places = lazyregexp.New(`\b(file|link|portal):|file:///|"type":\s*"path"|"resolved":\s*"([^h"]|h[^t])|^\s*(PATH|GIT)\s*$|\b(path|editable|directory|virtual)\s*=|git@|^\s*(-e|--editable|--find-links|-f|-r|-c)[\s=]|^\s*\.{0,2}/|^\s*remote:\s*\.`)
+)

@@ -17,8 +17,11 @@ type search struct {
 	read    int
 }
 
-// filesRead is how many files a search looks into.
-const filesRead = 200
+// filesRead is how many files a search looks into, and scriptLimit how far into each.
+const (
+	filesRead   = 200
+	scriptLimit = 256 << 10
+)
 
 func (s *search) commands(at string, commands []string) {
 	for _, text := range commands {
@@ -31,7 +34,7 @@ func (s *search) commands(at string, commands []string) {
 		if err != nil {
 			continue
 		}
-		text = text[:min(len(text), ReadLimit)]
+		text = text[:min(len(text), scriptLimit)]
 		// A script finds things from where it was called, from where it lies, or from the top.
 		dirs := []string{at, path.Dir(file), "."}
 		switch kind := recipeOf(file); {

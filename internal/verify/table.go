@@ -51,7 +51,7 @@ var runners = []runner{
 			"playwright", "cypress", "nyc", "c8", "turbo", "nx", "lerna", "wtr", "web-test-runner", "qunit", "uvu", "xo",
 		},
 		[]string{
-			"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpm-workspace.yaml", "bunfig.toml", ".pnp.*", ".mocharc*", "mocha.opts", "jest.config*",
+			"package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpm-workspace.yaml", "bunfig.toml", ".pnp.*", ".mocharc*", "mocha.opts", "jest.config*",
 			"jest-*.config*", "vitest.config*", "vitest.workspace*", "vite.config*", "karma.conf*", "playwright.config*", "cypress.config*", "cypress.json", "ava.config*",
 			".nycrc*", ".c8rc*", "babel.config*", ".babelrc*", ".swcrc", "jasmine.json", ".taprc", "nx.json", "turbo.json", "lerna.json", "web-test-runner.config*",
 		},
@@ -64,10 +64,10 @@ var runners = []runner{
 	{
 		[]string{
 			"pytest", "py.test", "tox", "nox", "python", "python2", "python3", "pypy", "pypy3", "coverage", "nose2", "nosetests", "unittest", "trial", "behave", "uv", "uvx",
-			"poetry", "pdm", "hatch", "pipenv", "rye", "mypy", "pyright", "flake8", "pylint", "ruff", "black", "isort", "bandit", "stestr",
+			"poetry", "pdm", "pip", "pip3", "hatch", "pipenv", "rye", "mypy", "pyright", "flake8", "pylint", "ruff", "black", "isort", "bandit", "stestr",
 		},
 		[]string{
-			"pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "tox.toml", "setup.cfg", "pyproject.toml", "conftest.py", "noxfile.py", ".coveragerc", "uv.toml", "poetry.toml",
+			"requirements*.txt", "*requirements.txt", "constraints*.txt", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock", "pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "tox.toml", "setup.cfg", "pyproject.toml", "conftest.py", "noxfile.py", ".coveragerc", "uv.toml", "poetry.toml",
 			"hatch.toml", "pdm.toml", "behave.ini", "mypy.ini", ".mypy.ini", "pyrightconfig.json", ".flake8", ".pylintrc", "pylintrc", "ruff.toml", ".ruff.toml", "unittest.cfg",
 			"nose2.cfg", ".stestr.conf", ".python-version",
 		},
@@ -93,8 +93,8 @@ var runners = []runner{
 		[]string{"dotnet", "msbuild", "nunit3-console", "vstest.console"},
 		[]string{"*.csproj", "*.fsproj", "*.vbproj", "Directory.Build.props", "Directory.Build.targets", "global.json", "*.runsettings", "nuget.config", "NuGet.Config", "*.sln", "*.slnx", "xunit.runner.json"},
 	},
-	{[]string{"rake", "rspec", "bundle", "ruby", "rails", "minitest", "cucumber", "rubocop"}, []string{"Rakefile", "rakefile", "*.rake", "rakelib/", ".rspec", "Gemfile", ".rubocop*.yml", "cucumber.yml", ".simplecov", "bin/rails"}},
-	{[]string{"phpunit", "composer", "pest", "php", "phpstan", "psalm", "codecept"}, []string{"phpunit.xml*", "composer.json", "Pest.php", "phpstan*.neon*", "psalm.xml*", "codeception*.yml"}},
+	{[]string{"rake", "rspec", "bundle", "ruby", "rails", "minitest", "cucumber", "rubocop"}, []string{"Rakefile", "rakefile", "*.rake", "rakelib/", ".rspec", "Gemfile", "Gemfile.lock", ".rubocop*.yml", "cucumber.yml", ".simplecov", "bin/rails"}},
+	{[]string{"phpunit", "composer", "pest", "php", "phpstan", "psalm", "codecept"}, []string{"phpunit.xml*", "composer.json", "composer.lock", "Pest.php", "phpstan*.neon*", "psalm.xml*", "codeception*.yml"}},
 	{[]string{"mix", "elixir", "rebar3"}, []string{"mix.exs", ".formatter.exs", ".credo.exs", "rebar.config*"}},
 	{[]string{"just"}, []string{"justfile", "Justfile", ".justfile", "*.just"}},
 	{[]string{"task", "go-task"}, []string{"Taskfile.*", "taskfile.*"}},
