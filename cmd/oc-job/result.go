@@ -45,7 +45,7 @@ func (v *resultVerb) run(a *cli.App) int {
 	}
 	res, err := store.Result(j)
 	j.Work = store.Fate(j)
-	res.Hints = nextOf(j, res.Hints)
+	res.Hints = nextOf(store, j, res.Hints)
 	if err != nil {
 		f := fault.Of(err)
 		a.Say("%s", f.Reason)
@@ -83,7 +83,7 @@ func (v *resultVerb) run(a *cli.App) int {
 }
 
 // nextOf are the hints of a result as things are now: what was said of the work at the end of the run may not hold any more.
-func nextOf(j job.View, hints []string) []string {
+func nextOf(s *job.Store, j job.View, hints []string) []string {
 	told := false
 	hints = slices.DeleteFunc(slices.Clone(hints), func(h string) bool {
 		of := strings.Contains(h, "oc-job apply "+j.ID) || strings.Contains(h, "oc-job discard "+j.ID)
@@ -98,7 +98,7 @@ func nextOf(j job.View, hints []string) []string {
 			return hints
 		}
 	}
-	return append(hints, "work: "+workOf(j))
+	return append(hints, "work: "+workOf(s, j))
 }
 
 func count(flags ...bool) (n int) {

@@ -68,17 +68,22 @@ func (r *reporter) block(j job.View, s screen) string {
 		add("supervisor", "process "+strconv.Itoa(*rep.Supervisor))
 	}
 	j.Work = rep.Work
-	add("work", workOf(j))
+	add("work", r.work(j))
 	add("on finish", r.finish(j))
 	add("record", rep.Record)
 	return b.String()
 }
 
-// workOf is where the work of a job is, and what can be done with it.
-func workOf(j job.View) string {
+// work is where the work of a job is, and what can be done with it.
+func (r *reporter) work(j job.View) string { return workOf(r.store, j) }
+
+func workOf(s *job.Store, j job.View) string {
 	id := j.ID
 	switch j.Work {
 	case job.Unlanded:
+		if !s.Approved(j) {
+			return "isolated, unlanded and not approved: oc-job diff " + id + " shows it, oc-job apply --force " + id + " lands it all the same"
+		}
 		return "isolated, unlanded: oc-job diff " + id + " shows it, oc-job apply " + id + " lands it"
 	case job.Conflict:
 		return "applied, but for conflicts: oc-job diff " + id + " shows what was to come"

@@ -88,7 +88,7 @@ func (r *run) note(format string, args ...any) {
 
 // asked reports whether there is anything to prove.
 func (c checks) asked() bool {
-	return len(c.Verify)+len(c.ExpectFile) > 0 || c.MaxDiff > 0 || c.schema != nil
+	return len(c.Verify)+len(c.ExpectFile) > 0 || c.MaxDiff > 0 || c.ExpectSchema != ""
 }
 
 // preflight runs the checks before any token is spent. Only one that cannot run at all ends the delegation there.

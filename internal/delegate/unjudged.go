@@ -22,10 +22,13 @@ type Remains struct {
 // Unjudged is the result of a job that has no run to judge: it was refused or cancelled before one began, or whoever ran it died.
 // It claims nothing but the fault.
 func Unjudged(req Request, job Job, f *fault.Error, started, ended time.Time, left Remains) Result {
-	r := &run{plan: &Plan{Request: req, cage: cage{request: req, support: sandbox.Detect(os.Getenv)}}, job: job, started: started}
+	r := &run{plan: &Plan{Request: req, cage: cage{request: req, support: sandbox.Detect(os.Getenv)}}, job: job, started: started, checks: checks{Checks: req.Checks}}
 	t := &try{run: r, n: 1, worst: f, digestSource: digest.FromNobody, res: r.plan.blank(job, started)}
 	if left.Session != "" {
 		t.res.Session = &left.Session
+	}
+	if r.checks.asked() {
+		t.unproved()
 	}
 	t.res.Changes.Reason = "the tree was not compared"
 	t.res.Usage, t.res.Commands = left.Usage, left.Commands

@@ -125,6 +125,9 @@ func verbOf(f Fate) string {
 	return "apply"
 }
 
+// Approved reports whether the work of an isolated job can land without force: our own checks have found it good, or there were none, and it broke no rule.
+func (s *Store) Approved(v View) bool { return s.approved(Work{ID: v.ID, view: v}) == nil }
+
 // approved refuses work that our own checks have not found good, or whose job broke a rule.
 func (s *Store) approved(w Work) error {
 	f := fault.New(fault.VerifyFailed, "the work of job %s is not approved: ", w.ID).With("oc-job diff "+w.ID+" shows it", "--force lands it all the same")
