@@ -122,7 +122,12 @@ type refusal struct {
 	said string
 }
 
-func (r *refusal) Error() string { return "git: " + r.said }
+func (r *refusal) Error() string {
+	if r.said == "" {
+		return fmt.Sprintf("git ended with exit %d and said nothing, perhaps by a hook of the repository", r.code)
+	}
+	return "git: " + r.said
+}
 
 // run starts git in the work tree, gives it an input (nil: none) and has its output read (nil: it is dropped).
 func (g *git) run(ctx context.Context, in io.Reader, read func(io.Reader) error, args ...string) error {

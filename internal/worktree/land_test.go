@@ -104,4 +104,9 @@ func TestLandingThatCannotBeACommit(t *testing.T) {
 	if got := w.git("diff", "--cached", "--name-only"); got != "staged\n" {
 		t.Errorf("a hook: the index has %q", got)
 	}
+	w, c = worked(t)
+	w.hook("pre-commit", "exit 3")
+	if _, err = w.land(c, false, "m"); err == nil || !strings.Contains(err.Error(), "said nothing") {
+		t.Errorf("a hook without a word: %v", err)
+	}
 }
