@@ -67,6 +67,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := place.memory(ctx, out); err != nil {
 		return err
 	}
+	if err := place.work(ctx, out, max(1, *pairs/2)); err != nil {
+		return err
+	}
 	if *real > 0 {
 		binary, err := realopencode.Find(root)
 		if err != nil {
