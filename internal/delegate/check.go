@@ -133,9 +133,6 @@ func (t *try) prove(ctx context.Context, before view) error {
 	v.Checks, v.Protected = []Check{}, nil
 	t.round++
 	if t.cage.profile.Writes() {
-		if err := t.fix(context.WithoutCancel(ctx)); err != nil {
-			t.note("%v", err)
-		}
 		t.limits()
 	}
 	if !c.asked() {

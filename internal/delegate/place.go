@@ -15,6 +15,7 @@ import (
 	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/repocode"
 	"opencode-delegate/internal/sandbox"
+	"opencode-delegate/internal/tree"
 	"opencode-delegate/internal/worktree"
 )
 
@@ -197,6 +198,39 @@ func (t *try) fix(ctx context.Context) error {
 	}
 	p.after, err = worktree.Open(kept)
 	return err
+}
+
+// narrow leaves of the changes in a copy those that land: what git ignores there, build products for instance, is nobody's work.
+func (t *try) narrow(ctx context.Context) {
+	p, changes := t.place, &t.res.Changes
+	if p.copy == nil || p.after == nil || !changes.Known {
+		return
+	}
+	from := p.base
+	if p.earlier != nil {
+		from = p.earlier
+	}
+	t.idle = len(worktree.Changed(from, p.after)) == 0
+	lands := map[string]bool{}
+	for _, path := range worktree.Changed(p.base, p.after) {
+		lands[path] = true
+	}
+	files, left := []tree.Change{}, []tree.Change{}
+	for i, c := range t.fromTop() {
+		if lands[c.Path] || lands[c.From] {
+			files = append(files, changes.Files[i])
+		} else {
+			left = append(left, changes.Files[i])
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	t.note("%s stay(s) in the copy: git ignores it", name(left))
+	changes.Files, changes.Insertions, changes.Deletions = files, nil, nil
+	if added, removed, err := worktree.Lines(ctx, p.base, p.after, patchLimit); err == nil {
+		changes.Insertions, changes.Deletions = &added, &removed
+	}
 }
 
 // gitCage is closed around a git that reads what a worker may have written; nil without the sandbox. done removes the room that it has.

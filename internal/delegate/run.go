@@ -3,6 +3,7 @@ package delegate
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,6 +98,9 @@ func (r *run) climb(ctx context.Context, first *try) *try {
 	}
 	all.Wait()
 	chosen := best(beside)
+	if i := slices.IndexFunc(beside, (*try).stopped); i >= 0 && chosen.worst == nil {
+		chosen.against(beside[i].worst) // an order to stop is never turned into anything else; what was found good stays so
+	}
 	for _, rung := range rungs[1:] {
 		if !chosen.hopeful(ctx) {
 			break

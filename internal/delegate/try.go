@@ -132,6 +132,12 @@ func (t *try) work(ctx context.Context) error {
 		if err := t.lookAgain(ctx, before); err != nil {
 			return err
 		}
+		if t.cage.profile.Writes() {
+			if err := t.fix(context.WithoutCancel(ctx)); err != nil {
+				t.note("%v", err)
+			}
+			t.narrow(context.WithoutCancel(ctx))
+		}
 		t.judge()
 		tail := t.answer(out.Transcript)
 		if err := t.prove(ctx, before); err != nil {
@@ -223,7 +229,7 @@ func (t *try) against(f *fault.Error) {
 	case f == nil:
 	case t.worst == nil:
 		t.worst = f
-	case t.worst.Kind == fault.Interrupted || t.worst.Kind == fault.Cancelled:
+	case t.stopped():
 		t.note("%s", f.Reason)
 	case f.Kind == fault.WriteViolation:
 		t.note("before that: %s", t.worst.Reason)
@@ -298,14 +304,19 @@ func (t *try) standing() int {
 	switch {
 	case t.worst == nil:
 		return 0
-	case t.worst.Kind == fault.Interrupted, t.worst.Kind == fault.Cancelled:
-		return 1 // an order to stop is never turned into anything else
+	case t.stopped():
+		return 1
 	case t.worst.Kind == fault.BudgetExceeded:
 		return 2
 	case t.worst.Kind == fault.VerifyFailed:
 		return 3
 	}
 	return 4
+}
+
+// stopped reports whether an order ended the try.
+func (t *try) stopped() bool {
+	return t.worst != nil && (t.worst.Kind == fault.Interrupted || t.worst.Kind == fault.Cancelled)
 }
 
 // size is the number of changed lines, and much where it is not known.

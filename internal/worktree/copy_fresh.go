@@ -37,11 +37,7 @@ func (c *Copy) Onward(ctx context.Context, id, place string) (*Copy, error) {
 
 // Resume puts the work of another copy of the same base into this one, in which nothing has been done yet. Commits among it are files here.
 func (c *Copy) Resume(ctx context.Context, after *Snapshot) error {
-	var paths []string
-	for _, one := range changes(c.base, after) {
-		paths = append(paths, one.path)
-	}
-	return after.Put(ctx, c.Tree(), paths)
+	return after.Put(ctx, c.Tree(), Changed(c.base, after))
 }
 
 func (c *Copy) another(ctx context.Context, with *Snapshot, place string) (*Copy, error) {

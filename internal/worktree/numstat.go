@@ -51,3 +51,15 @@ func Counts(ctx context.Context, patch io.Reader) ([]Count, error) {
 	}, "apply", "--numstat", "-z", "-")
 	return all, err
 }
+
+// Lines are the insertions and deletions between two snapshots, over all text files. limit is that of [Patch].
+func Lines(ctx context.Context, base, after *Snapshot, limit int64) (insertions, deletions int, err error) {
+	patch, feed := io.Pipe()
+	go func() { feed.CloseWithError(Patch(ctx, base, after, feed, limit)) }()
+	counts, err := Counts(ctx, patch)
+	patch.CloseWithError(errors.New("nobody reads on"))
+	for _, c := range counts {
+		insertions, deletions = insertions+c.Insertions, deletions+c.Deletions
+	}
+	return insertions, deletions, err
+}

@@ -51,6 +51,14 @@ func changes(base, after *Snapshot) []change {
 	return all
 }
 
+// Changed are the paths that differ between two snapshots in what a patch keeps, sorted. Of a renamed file both are there.
+func Changed(base, after *Snapshot) (paths []string) {
+	for _, c := range changes(base, after) {
+		paths = append(paths, c.path)
+	}
+	return paths
+}
+
 // Patch writes what differs between two snapshots as git's patch: with binary contents, executable bit, links and renames. `git apply` makes of
 // base exactly after, but for modes beside that bit and for empty directories. Attributes and filters do not count. limit bounds the patch, in bytes.
 func Patch(ctx context.Context, base, after *Snapshot, w io.Writer, limit int64) error {
