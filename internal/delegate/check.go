@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/plain"
@@ -253,12 +254,21 @@ func (t *try) checkWork(ctx context.Context) ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer drop()
+	began := time.Now()
 	list, err := at.run(ctx, c.Verify)
-	drop()
 	if err != nil || worstOf(list) != verify.Pass || c.AllowTestChanges {
 		return list, err
 	}
-	guarded, err := t.guarded(ctx)
+	guard, err := t.sentry()
+	if err == nil {
+		err = guard.bent(ctx, list, at, t.place.after, began)
+	}
+	if err != nil || worstOf(list) != verify.Pass {
+		return list, err
+	}
+	drop() // two trees of a large repository are one too many
+	guarded, err := t.guarded(ctx, guard)
 	return append(list, guarded...), err
 }
 

@@ -103,25 +103,56 @@ func (t *try) site(ctx context.Context, name string) (at site, drop func(), err 
 	return at, func() { _ = worktree.RemovePlace(filepath.Join(t.place.home, name)) }, nil
 }
 
+// A sentry knows what the checks of a try are made of. The guard names files from the top of the repository, the snapshots from their own.
+type sentry struct {
+	*verify.Guard
+	root string // where the snapshots begin
+}
+
+// inside is a name as the snapshots have it.
+func (s sentry) inside(name string) string { return strings.TrimPrefix(name, s.root+"/") }
+
+func (t *try) sentry() (sentry, error) {
+	base, s := t.place.base, sentry{root: t.below(t.place.root)}
+	files := base.Files()
+	for i := range files {
+		files[i] = path.Join(s.root, files[i])
+	}
+	var err error
+	s.Guard, err = verify.NewGuard(t.run.checks.Protect, verify.Base{Paths: files, Read: func(path string) ([]byte, error) { return base.Read(s.inside(path), verify.ReadLimit) }},
+		cmp.Or(t.below(t.place.dir), "."), t.run.checks.Verify)
+	return s, err
+}
+
+// bent takes their verdict from checks that have changed what they are made of while they ran, as the snapshot has it: they run the worker's code, and a step that
+// rewrites the tests of the next one proves nothing.
+func (s sentry) bent(ctx context.Context, list []Check, at site, as *worktree.Snapshot, began time.Time) error {
+	var tests []string
+	for _, name := range s.Tests() {
+		tests = append(tests, s.inside(name))
+	}
+	altered, err := as.Altered(ctx, at.root, tests, began)
+	if err != nil || len(altered) == 0 {
+		return err
+	}
+	for i := range list {
+		if list[i].Verdict == string(verify.Pass) {
+			list[i].Verdict = string(verify.CouldNotRun)
+			list[i].Reason = fmt.Sprintf("%s%s was changed while it ran, so that it has not passed what would land; --allow-test-changes lets it", plain.Line(altered[0], 120), andMore(len(altered)-1))
+		}
+	}
+	return nil
+}
+
 // guarded runs the checks once more with the protected files as they were, if the worker has touched any. A check that passes only
 // with what the worker made of its tests proves nothing.
-func (t *try) guarded(ctx context.Context) ([]Check, error) {
+func (t *try) guarded(ctx context.Context, guard sentry) ([]Check, error) {
 	c, v := t.run.checks, &t.res.Verification
 	if !t.res.Changes.Known {
 		return unrun(c, "the changed files are not known, so that changed tests would not be seen"), nil
 	}
-	base, after, root := t.place.base, t.place.after, t.below(t.place.root)
-	files := base.Files()
-	for i := range files {
-		files[i] = path.Join(root, files[i])
-	}
-	inside := func(name string) string { return strings.TrimPrefix(name, root+"/") } // as the snapshots name it
-	guard, err := verify.NewGuard(c.Protect, verify.Base{Paths: files, Read: func(path string) ([]byte, error) { return base.Read(inside(path), verify.ReadLimit) }},
-		cmp.Or(t.below(t.place.dir), "."), c.Verify)
-	if err != nil {
-		return nil, err
-	}
-	if why := t.unseen(guard, root, inside); why != "" {
+	base, after, root, inside := t.place.base, t.place.after, guard.root, guard.inside
+	if why := t.unseen(guard.Guard, root, inside); why != "" {
 		return unrun(c, why), nil
 	}
 	reset := guard.Reset(t.allChanges(root), func(path string) ([]byte, error) { return after.Read(inside(path), verify.ReadLimit) })
@@ -144,7 +175,11 @@ func (t *try) guarded(ctx context.Context) ([]Check, error) {
 	if err := base.Put(ctx, at.root, paths); err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	list, err := at.run(ctx, c.Verify)
+	if err == nil {
+		err = guard.bent(ctx, list, at, base, began)
+	}
 	if t.place.copy == nil {
 		if e := after.PutBack(context.WithoutCancel(ctx), at.root, paths, base); e != nil {
 			t.note("the protected files could not be put back as the worker left them: %v; the patch has them", e)

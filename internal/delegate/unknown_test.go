@@ -33,7 +33,7 @@ func TestWhatIsNotKnownHoldsNothing(t *testing.T) {
 		t.Errorf("%d checks", n)
 	}
 	tr.run.checks.Verify = []string{"make check", "make more"}
-	guarded, err := tr.guarded(t.Context())
+	guarded, err := tr.guarded(t.Context(), sentry{})
 	if err != nil || len(guarded) != 2 || worstOf(guarded) != verify.CouldNotRun {
 		t.Errorf("changed tests that nobody could see are none: %v, %v", guarded, err)
 	}

@@ -63,6 +63,17 @@ func NewGuard(protect []string, base Base, at string, commands []string) (*Guard
 	return g, err
 }
 
+// Tests are the files of the base that say what is right: those that are protected, and those that the commands name, sorted.
+func (g *Guard) Tests() []string {
+	tests := map[string]bool{}
+	for name := range g.base {
+		if g.named[name] || g.protected.Match(name) {
+			tests[name] = true
+		}
+	}
+	return sorted(tests)
+}
+
 // A Reset is what a guard run changes in a tree that has the worker's changes: first all of Remove goes, files and links as well as
 // directories, then Restore is put back as it was at the base, content and mode.
 type Reset struct {

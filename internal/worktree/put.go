@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"opencode-delegate/internal/tree"
 )
@@ -85,6 +86,27 @@ func (s *Snapshot) putOne(p *placer, name string) error {
 	}
 	_, err = p.remove(step{path: name, now: &entry{path: name, mode: fi.Mode()}})
 	return err
+}
+
+// Altered are the paths that somebody has changed, made or removed in dir since then: on the disk they are not as the snapshot has them.
+func (s *Snapshot) Altered(ctx context.Context, dir string, paths []string, since time.Time) ([]string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var altered []string
+	for _, name := range paths {
+		if fi, err := root.Lstat(name); err == nil && fi.Mode().IsRegular() {
+			if at, _, known := tree.ChangeTime(fi); known && at < since.Add(-unsettled).UnixNano() {
+				continue
+			}
+		}
+		if !s.holds(ctx, root, name) {
+			altered = append(altered, name)
+		}
+	}
+	return altered, context.Cause(ctx)
 }
 
 // holds reports whether a path is on the disk as the snapshot has it.
