@@ -100,6 +100,9 @@ func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, cmd 
 	// From here on a signal has its usual effect: whoever does not read our output must not keep us.
 	cancel()
 	meter.close()
+	if rerr == nil && res.ID == "" { // only the repository, or opencode itself, could tell that the call is wrong
+		return a.Refuse(fault.New(res.Status, "%s", res.Reason).With(res.Hints...))
+	}
 	res.Notes = append(res.Notes, remarksOn(cmd, res)...)
 	return a.Report(c.Reply, res, rerr)
 }

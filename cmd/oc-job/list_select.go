@@ -70,9 +70,12 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
+	if t, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
+		return t, nil
+	}
 	d, err := call.Days(text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%.40q is neither a duration such as 30m, 2h or 7d nor a time such as 2026-11-29T19:30:00Z", text)
+		return time.Time{}, fmt.Errorf("%.40q is neither a duration such as 30m, 2h or 7d nor a day or time such as 2026-11-29 or 2026-11-29T19:30:00Z", text)
 	}
 	return now.Add(-d), nil
 }

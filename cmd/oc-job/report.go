@@ -18,7 +18,7 @@ import (
 )
 
 type reportVerb struct {
-	Since call.Once `placeholder:"TIME" help:"Only what was spent since then: 12h or 30d ago, or a time such as 2026-11-29T19:30:00Z."`
+	Since call.Once `placeholder:"TIME" help:"Only what was spent since then: 12h or 30d ago, or a day or time such as 2026-11-29 or 2026-11-29T19:30:00Z."`
 	By    call.Once `placeholder:"WHAT" help:"A row for each tier, model, day or repo (default tier)."`
 	JSON  bool      `name:"json" help:"The same as a JSON object."`
 	CSV   bool      `name:"csv" help:"The rows as CSV, with a head."`

@@ -56,7 +56,7 @@ func (j *Job) carryOut(ctx context.Context, plan *delegate.Plan, prompt string, 
 		Spent: j.spent,
 	})
 	p.last()
-	res.Notes = append(res.Notes, j.books.notes(j.store.Ledger())...)
+	res.Notes = append(append(res.Notes, j.books.notes(j.store.Ledger())...), j.rivals(ctx)...)
 	return res, err
 }
 
