@@ -81,7 +81,11 @@ func (x *fix) task(ctx context.Context, a *cli.App, c call.Call) (task, error) {
 		return task{}, err
 	}
 	order := recipe.Fix{Findings: found, Job: id, Top: above(c.Request.Dir), Words: more}
-	return task{prompt: order.Brief(), title: order.Title(), notes: notes}, nil
+	t := task{prompt: order.Brief(), title: order.Title(), notes: notes}
+	for _, f := range found {
+		t.reverts = append(t.reverts, f.File)
+	}
+	return t, nil
 }
 
 // above is the way from a directory up to the top of its work tree. A path that is not relative would lead out of an isolated copy.

@@ -77,7 +77,7 @@ func begin(ctx context.Context, a *cli.App, cmd command, c call.Call, told chan 
 	if err != nil {
 		return refuse(err)
 	}
-	if c.Request.Review = t.review; t.nothing != "" {
+	if c.Request.Review, c.Request.MayRevert = t.review, t.reverts; t.nothing != "" {
 		return nil, job.State{}, a.Report(c.Reply, delegate.Nothing(c.Request, a.Host(nil), t.nothing, t.hints...), nil), false
 	}
 	store, err := a.Store()

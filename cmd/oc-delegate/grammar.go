@@ -115,6 +115,7 @@ type task struct {
 	title  string   // what lists of jobs show; empty = the first words of the prompt
 	notes  []string // for the caller
 
+	reverts []string        // files whose uncommitted changes the task may take back
 	review  *findings.Scope // of a review: what its findings are checked by
 	nothing string          // why there is nothing to do, which is a success; empty = there is
 	hints   []string        // what would find something then

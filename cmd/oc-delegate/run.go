@@ -79,7 +79,7 @@ func foreground(ctx context.Context, cancel context.CancelFunc, a *cli.App, cmd 
 	if err != nil {
 		return a.Refuse(fault.Of(err))
 	}
-	if c.Request.Review = t.review; t.nothing != "" {
+	if c.Request.Review, c.Request.MayRevert = t.review, t.reverts; t.nothing != "" {
 		return a.Report(c.Reply, delegate.Nothing(c.Request, a.Host(nil), t.nothing, t.hints...), nil)
 	}
 	store, err := a.Store()

@@ -229,7 +229,10 @@ func (v *recoverVerb) run(a *cli.App) int {
 	if err != nil {
 		return refuse(a, err)
 	}
-	s, problems := e.again(v.againFlags, func(f *call.Flags) { err = e.onward(f, session) })
+	s, problems := e.again(v.againFlags, func(f *call.Flags) {
+		err = e.onward(f, session)
+		f.Resumes = f.Onward != ""
+	})
 	if err != nil {
 		return refuse(a, err)
 	}

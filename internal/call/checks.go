@@ -43,7 +43,7 @@ func (r *resolver) isolation() {
 	for _, path := range f.Copy {
 		req.Copy = append(req.Copy, r.existing("flag --copy", path))
 	}
-	if req.Onward = f.Onward; req.Isolate && f.Onward == "" && (f.Continue || f.Session.Set) {
+	if req.Onward, req.Resumes = f.Onward, f.Resumes; req.Isolate && f.Onward == "" && (f.Continue || f.Session.Set) {
 		r.problem("", errors.New("an isolated run begins in a copy of its own, where no session of yours can go on; leave out -c and -s, or --isolate; oc-job continue ID goes on with an isolated job"))
 	}
 	if req.Isolate {

@@ -48,6 +48,8 @@ type Flags struct {
 	Review *review.Scope `kong:"-"`
 	// Onward is the place of the copy that an earlier job has left.
 	Onward string `kong:"-"`
+	// Resumes tells that the earlier job had the same task, and was cut off.
+	Resumes bool `kong:"-"`
 }
 
 // The flags that verbs of their own have in common with an ordinary call.

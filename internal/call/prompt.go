@@ -26,7 +26,7 @@ type Prompt struct {
 var jobVerbs = map[string]bool{
 	"start": true, "list": true, "status": true, "result": true, "wait": true, "cancel": true, "logs": true, "continue": true, "retry": true,
 	"recover": true, "gc": true, "doctor": true, "notify": true, "watch": true, "setup": true,
-	"quota": true, "report": true,
+	"quota": true, "report": true, "diff": true, "apply": true, "merge": true, "discard": true, "undo": true, "trust": true,
 }
 
 // JobVerb reports whether a whole task, found before any --, is the name of a verb of oc-job.

@@ -32,12 +32,35 @@ func (a *App) Report(r call.Reply, res delegate.Result, recordErr error) int {
 	if res.Status != fault.OK {
 		a.Say("%s", res.Reason)
 	}
+	if !r.Digest && !r.JSON { // which have it
+		a.SayWhatFailed(res)
+	}
 	if n := int64(len([]rune(res.Text))); r.WarnChars > 0 && !r.Digest && !r.JSON && r.Out == "" && (n > r.WarnChars || res.TextTruncated) {
 		res.Notes = append(res.Notes, fmt.Sprintf("the answer has more than %d characters; --digest would keep it short", r.WarnChars))
 	}
 	a.SayEach("note", res.Notes)
 	a.SayEach("hint", res.Hints)
 	return a.Signal(Of(res), r.UsageLog)
+}
+
+// excerptLines is how many lines of a failed check a person is shown; the log has all of it.
+const excerptLines = 20
+
+// SayWhatFailed shows what the check has printed that speaks against the work, the failing lines first.
+func (a *App) SayWhatFailed(res delegate.Result) {
+	if res.Status != fault.VerifyFailed {
+		return
+	}
+	for _, c := range res.Verification.Checks {
+		if c.Verdict != res.Verification.Verdict || c.Excerpt == "" {
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(c.Excerpt), "\n")
+		for _, line := range lines[:min(len(lines), excerptLines)] {
+			a.Say("| %s", line)
+		}
+		return
+	}
 }
 
 // RefuseAll answers a wrong call with every problem that it has.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,13 +116,27 @@ func (r *run) preflight(ctx context.Context, first *try) error {
 		switch verify.Verdict(c.Verdict) {
 		case verify.CouldNotRun:
 			return fault.New(fault.Usage, "the check %q cannot run here: %s", plain.Line(c.Cmd, 80), c.Reason).
-				With("it ran once before the work; --no-preflight leaves that out, for a check that the work itself has to make possible", said(c))
+				With(first.without(), "it ran once before the work; --no-preflight leaves that out, for a check that the work itself has to make possible", said(c))
 		case verify.Fail:
 			red = true
 		}
 	}
 	r.red, r.before = &red, list
 	return nil
+}
+
+// without names installed dependencies that a check in a copy may miss; empty: there are none, or it has them.
+func (t *try) without() string {
+	if t.place.copy == nil {
+		return ""
+	}
+	for _, name := range []string{"node_modules", ".venv", "venv", "vendor"} {
+		here, err := os.Stat(filepath.Join(t.run.plan.Request.Dir, name))
+		if _, missing := os.Lstat(filepath.Join(t.place.dir, name)); err == nil && here.IsDir() && errors.Is(missing, fs.ErrNotExist) {
+			return fmt.Sprintf("the copy has no %s, which git ignores here: --link %s lets it read yours", name, name)
+		}
+	}
+	return ""
 }
 
 // said is the excerpt of a check as a hint.

@@ -58,7 +58,10 @@ func (t *try) size() int64 {
 
 // hearOf notes what came of another try.
 func (t *try) hearOf(other *try) {
-	said := "holds, and this one is smaller"
+	said := "holds as well"
+	if t.size() < other.size() {
+		said = "holds, and this one is smaller"
+	}
 	if other.worst != nil {
 		said = string(other.worst.Kind) + ": " + reason(other.worst.Reason)
 	} else if t.worst != nil {
@@ -66,7 +69,8 @@ func (t *try) hearOf(other *try) {
 	}
 	t.note("try %d with %s: %s", other.n, other.rung.Model, said)
 	t.res.Violations = append(t.res.Violations, other.res.Violations...)
-	if at := other.place.home; at != "" && other.place.copy != nil {
+	nothing := other.res.Changes.Known && len(other.res.Changes.Files) == 0
+	if at := other.place.home; at != "" && other.place.copy != nil && !nothing {
 		t.res.Hints = append(t.res.Hints, fmt.Sprintf("the copy of try %d is kept in %s", other.n, at))
 	}
 }

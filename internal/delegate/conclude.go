@@ -68,6 +68,9 @@ func (t *try) conclude(ended time.Time) {
 
 // next says where the work of an isolated run is; empty where it is in the caller's tree or there is none.
 func (t *try) next() string {
+	if t.worst != nil && slices.Contains([]fault.Kind{fault.Usage, fault.NotFound, fault.OpencodeMissing}, t.worst.Kind) {
+		return "" // nothing was delegated, and nothing is left
+	}
 	if t.res.Isolation == nil || t.res.Changes.Known && len(t.res.Changes.Files) == 0 {
 		return ""
 	}

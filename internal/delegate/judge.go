@@ -119,6 +119,7 @@ func (t *try) lookAgain(ctx context.Context, before view) error {
 		t.note("changed files are not known: %v", err)
 		return nil
 	}
+	t.left = after
 	t.res.Changes = tree.Compare(ctx, before.tree, after)
 	t.idle = len(t.res.Changes.Files) == 0
 	if before.begun != before.tree {
@@ -168,6 +169,7 @@ func (t *try) lookAfterCheck(ctx context.Context, before view, list []Check) {
 	defer cancel()
 	known := len(t.res.Violations)
 	t.guard(ctx, before)
+	t.noteWritten(ctx)
 	cage, done, err := t.gitCage()
 	if err == nil {
 		defer done()
@@ -185,6 +187,20 @@ func (t *try) lookAfterCheck(ctx context.Context, before view, list []Check) {
 		if list[i].Verdict == string(verify.Pass) {
 			list[i].Verdict, list[i].Reason = string(verify.CouldNotRun), plain.Line("the repository was changed while it ran: "+t.res.Violations[known].What, 300)
 		}
+	}
+}
+
+// noteWritten says what checks in place have left in the caller's tree: it is no part of the work, and no undo knows it.
+func (t *try) noteWritten(ctx context.Context) {
+	if t.left == nil {
+		return
+	}
+	now, err := tree.Take(ctx, t.place.dir, tree.Options{Since: t.left})
+	if err != nil {
+		return
+	}
+	if c := tree.Compare(ctx, t.left, now); c.Known && len(c.Files) > 0 {
+		t.note("the check itself has changed %s; that is no part of the work, and oc-job undo leaves it", name(c.Files))
 	}
 }
 

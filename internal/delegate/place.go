@@ -75,6 +75,9 @@ func (t *try) settle(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if n := c.Behind(); n > 0 {
+		t.note("uncommitted changes of %d tracked file(s) are not in the copy; --with-dirty takes them along", n)
+	}
 	t.place = place{dir: c.Dir(req.Dir), root: c.Tree(), home: at, copy: c, base: c.Base(), earlier: earlier}
 	t.res.Isolation = &Isolation{Path: c.Tree(), Branch: c.Branch(), Base: c.BaseCommit(), Ref: c.Ref()}
 	if t.cage, err = t.run.plan.caged(t.place); err != nil || earlier == nil || req.Session == "" {
@@ -130,15 +133,19 @@ func relativeTo(dir string, paths []string) []string {
 }
 
 // remember keeps what the caller's own tree holds before a run that may write there.
-func (t *try) remember(ctx context.Context) {
+// Where it cannot, the run cannot be undone; and with checks there is none, since they could not say of what they were.
+func (t *try) remember(ctx context.Context) error {
 	if t.place.copy != nil || !t.cage.profile.Writes() {
-		return
+		return nil
 	}
 	// A first try in vain leaves none, and a record belongs to one run.
 	s, err := worktree.Take(ctx, t.place.dir, t.run.job.Record.File(record.Undo), worktree.Options{Environ: t.run.plan.host.Environ, MaxBytes: undoLimit})
+	if err != nil && len(t.run.checks.Verify) > 0 {
+		return fault.New(fault.Usage, "the work could not be checked here: %w", err)
+	}
 	if err != nil {
 		t.note("the run cannot be undone by oc-job undo: %v", err)
-		return
+		return nil
 	}
 	t.place.base = s
 	if len(t.run.checks.Verify) > 0 && !t.run.checks.TrustDeps {
@@ -151,6 +158,7 @@ func (t *try) remember(ctx context.Context) {
 	if n -= len(holes) - len(kept); len(kept) > 0 {
 		t.note("oc-job undo does not cover %s%s: %s", kept[0].Path, andMore(n-1), kept[0].Why)
 	}
+	return nil
 }
 
 func andMore(n int) string {
@@ -200,6 +208,15 @@ func (t *try) fix(ctx context.Context) error {
 	return err
 }
 
+// mayRevert reports whether the task is about the uncommitted changes of all these files.
+func (t *try) mayRevert(paths []string) bool {
+	may := t.run.plan.Request.MayRevert
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(quoted string) bool {
+		name, err := tree.Unquote(quoted)
+		return err != nil || !slices.Contains(may, path.Join(t.below(t.place.root), name))
+	})
+}
+
 // narrow leaves of the changes in a copy those that land: what git ignores there, build products for instance, is nobody's work.
 func (t *try) narrow(ctx context.Context) {
 	p, changes := t.place, &t.res.Changes
@@ -207,7 +224,7 @@ func (t *try) narrow(ctx context.Context) {
 		return
 	}
 	from := p.base
-	if p.earlier != nil {
+	if p.earlier != nil && !t.run.plan.Request.Resumes {
 		from = p.earlier
 	}
 	t.idle = len(worktree.Changed(from, p.after)) == 0
@@ -266,6 +283,8 @@ func (t *try) history(ctx context.Context, git worktree.HistoryOptions) {
 		switch {
 		case !r.Kind.Violation() && !slices.Contains(t.res.Notes, r.What):
 			t.note("%s", r.What)
+		case r.Kind == worktree.Discarded && t.mayRevert(r.Paths):
+			t.note("%s, as its task allows", r.What)
 		case r.Kind.Violation() && !slices.Contains(t.res.Violations, v):
 			list = append(list, v)
 		}

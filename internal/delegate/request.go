@@ -58,11 +58,16 @@ type Request struct {
 	Copy      []string `json:"copy,omitempty"`       // the same, as copies
 	// Onward is the place of an earlier copy, absolute: the new one begins with the work in it, and Session, if there is one, goes on there.
 	Onward string `json:"onward,omitempty"`
+	// Resumes tells that the earlier work is this very task, cut off: it counts as done by this run.
+	Resumes bool `json:"resumes,omitempty"`
 
 	Checks
 	Repair   int    `json:"repair,omitempty"`   // failures of a check that go back into the session
 	Escalate []Rung `json:"escalate,omitempty"` // the models that take over, in their order
 	BestOf   int    `json:"best_of,omitempty"`  // attempts beside each other, of which the checks choose one; 0 or 1 = one
+
+	// MayRevert are files, from the top of the repository, whose uncommitted changes the task itself may take back: what a review has found fault with.
+	MayRevert []string `json:"may_revert,omitempty"`
 
 	// Review is set for a review: what its findings are checked by. The prompt is the questions of its parts then.
 	Review *review.Scope `json:"review,omitempty"`

@@ -131,6 +131,9 @@ func (r *run) conclude(ctx context.Context, chosen *try) (Result, error) {
 		}
 	}
 	res.Verification.RedBefore, res.Verification.Before = r.red, r.before
+	if why := chosen.without(); why != "" && r.red != nil && *r.red && chosen.worst != nil && chosen.worst.Kind == fault.VerifyFailed {
+		res.Hints = append(res.Hints, "the checks failed before the work, too, and "+why)
+	}
 	if res.Attempts = r.attempts; res.Attempts == nil {
 		res.Attempts = []Attempt{}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,6 +86,8 @@ func (t *try) guarded(ctx context.Context, guard sentry) ([]Check, error) {
 	for _, p := range reset.Remove {
 		paths = append(paths, after.Below(inside(p))...)
 	}
+	// Of what neither snapshot has, such as an installed library that --trust-deps lets count, nothing could be put back: it is not touched.
+	paths = slices.DeleteFunc(paths, func(name string) bool { return !base.Has(name) && !after.Has(name) })
 	if err := base.Put(ctx, at.root, paths); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"opencode-delegate/internal/opencode"
 	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/record"
+	"opencode-delegate/internal/tree"
 	"opencode-delegate/internal/verify"
 )
 
@@ -32,6 +33,8 @@ type try struct {
 	last     int  // its last attempt among those of the run
 	poisoned bool // its session cannot go on
 	idle     bool // no file has changed in it
+
+	left *tree.Snapshot // the tree as the worker left it; nil: not known
 
 	lists int // of findings, in a review
 
@@ -102,7 +105,9 @@ func (t *try) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.remember(ctx)
+	if err := t.remember(ctx); err != nil {
+		return err
+	}
 	if t.place.copy != nil || len(t.run.checks.Verify) > 0 {
 		// What a worker puts into a build cache must not reach a check, nor the caller's next build.
 		if t.cage.layer = t.tmp + cachesName; t.cage.profile.Writes() {

@@ -140,11 +140,10 @@ func (s *Store) approved(w Work) error {
 	switch verdict := res.Verification.Verdict; {
 	case err != nil:
 		f.Reason += "its result cannot be read"
-	case verdict == "pass" || verdict == "none" && !asked || verdict == "none" && res.Status == fault.OK:
-		if res.Status != fault.WriteViolation && res.Status != fault.VerifyFailed {
-			return nil
-		}
+	case res.Status == fault.WriteViolation || res.Status == fault.VerifyFailed:
 		f.Kind, f.Reason = res.Status, f.Reason+res.Reason
+	case verdict == "pass" || verdict == "none" && !asked || verdict == "none" && res.Status == fault.OK:
+		return nil
 	case verdict == "none" || verdict == "":
 		f.Reason += "it " + w.view.State.State.Sentence() + " before it was checked"
 	default:

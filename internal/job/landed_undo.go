@@ -58,7 +58,8 @@ func (s *Store) Undo(ctx context.Context, id string, c Call) (u Undoing, again b
 		return u, false, fault.New(fault.JobLost, "what is kept of job %s is of %s, and the job worked for %s", id, before.Dir(), root)
 	}
 	n := Landed{What: Undone, Of: of, At: c.Now, By: c.By, Dir: before.Dir(), Index: l.Index, Saved: l.Saved}
-	undo := worktree.Undo{Force: c.Force, History: c.History, Git: worktree.HistoryOptions{Environ: c.Environ, Cage: c.Cage}}
+	undo := worktree.Undo{Force: c.Force, Git: worktree.HistoryOptions{Environ: c.Environ, Cage: c.Cage}}
+	undo.History = c.History && of == InPlace // what lands touches no history
 	if c.Force {
 		if n.Saved, err = w.savePlace(); err != nil {
 			return u, false, err

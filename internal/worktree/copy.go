@@ -47,6 +47,7 @@ type Copy struct {
 	record copyRecord
 	base   *Snapshot
 	made   []part // refs that go again when the copy fails
+	behind int
 }
 
 // Paths in a record are as tree.Quote gives them.
@@ -92,6 +93,9 @@ func (c *Copy) Top() string { return c.record.Top }
 
 // BaseCommit is the commit that HEAD was at.
 func (c *Copy) BaseCommit() string { return c.record.Base }
+
+// Behind is how many tracked files the user had changed and this copy, which NewCopy has made just now, does not have so: WithDirty takes them along.
+func (c *Copy) Behind() int { return c.behind }
 
 // Base is the state at the start.
 func (c *Copy) Base() *Snapshot { return c.base }

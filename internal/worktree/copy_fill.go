@@ -37,6 +37,9 @@ func (c *Copy) files(ctx context.Context, g *git, p part) (links []gitlink, err 
 	if err != nil {
 		return nil, err
 	}
+	if !c.record.Dirty {
+		c.behind += len(dirty)
+	}
 	dir := filepath.Join(c.Tree(), filepath.FromSlash(p.path))
 	to, err := newTransfer(ctx, g.top, dir)
 	if err != nil {

@@ -20,6 +20,9 @@ func (s *Snapshot) Files() []string {
 	return all
 }
 
+// Has reports whether the snapshot has a file or link of that path.
+func (s *Snapshot) Has(path string) bool { return s.list.leaf(path) != nil }
+
 // Below are those of the files that a path is or holds.
 func (s *Snapshot) Below(path string) []string {
 	var all []string
