@@ -204,7 +204,7 @@ func TestRealSupervisorOfACopyDies(t *testing.T) {
 			if diff := p.job("diff", id).want(t, 0, "\n+++ b/one\n").stdout; strings.Count(diff, "\n+++ ") != 1 || !strings.Contains(diff, "\n+1\n") {
 				t.Errorf("%s", diff)
 			}
-			if a := p.job("apply", id); a.exit != 9 || !strings.Contains(a.stderr, "before it was checked") {
+			if a := p.job("apply", id); a.exit != 9 || !strings.Contains(a.stderr, "the verdict is could_not_run") {
 				t.Errorf("apply came to %d: %s", a.exit, a.stderr)
 			}
 			testplace.Same(t, before, p.checkout())

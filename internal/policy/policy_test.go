@@ -132,7 +132,8 @@ func TestStoredRequestsAreJudgedWhole(t *testing.T) {
 		"Link", "Copy", "Verify", "Protect", "AllowTestChanges", "TrustDeps", "ExpectSchema", "AllowPath"}
 	harmless := []string{"Schema", "Tier", "Model", "ModelSource", "Variant", "OpencodeSource", "Title", "Session", "Fork", "Digest", "DigestLimit", "Timeout", "Idle",
 		"Grace", "RetryLimit", "MaxCost", "MaxTokens", "AllowNoChanges", "Caller",
-		"IgnoreQuota", "Isolate", "WithDirty", "VerifyTimeout", "NoPreflight", "ExpectFile", "ForbidPath", "MaxDiff", "Repair", "Escalate", "BestOf", "Review"}
+		"IgnoreQuota", "Isolate", "WithDirty", "VerifyTimeout", "NoPreflight", "ExpectFile", "ForbidPath", "MaxDiff", "Repair", "Escalate", "BestOf", "Review",
+		"Onward", "Resumes", "MayRevert"} // which are never taken from a stored request
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[delegate.Request]()) {
 		switch {
 		case f.Anonymous: // its fields come too

