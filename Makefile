@@ -51,7 +51,7 @@ bench: tools build ## what a delegation costs beside a direct call, start-up, de
 
 soak: build ## 200 jobs with random kills, then what must hold all the same; SOAK="-jobs 30 -seed 7" chooses; then 500 random repositories
 	@go run ./internal/soak $(SOAK)
-	WORKTREE_CASES=500 go test ./internal/worktree -count=1 -timeout 2h -v -run '^(TestCopyAndItsPatch|TestUndoGivesBackTheTree|TestUndoGivesBackTheHistory)$$'
+	WORKTREE_CASES=500 go test ./internal/worktree -count=1 -timeout 2h -v -run '^(TestCopyAndItsPatch|TestUndoGivesBackTheTree|TestUndoGivesBackTheHistory|TestAnOnwardCopyHasTheWork)$$'
 
 fuzz: ## each fuzz target for FUZZTIME (20s)
 	@scripts/fuzz $(or $(FUZZTIME),20s)
