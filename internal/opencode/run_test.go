@@ -60,6 +60,15 @@ func (s *stage) run(t *testing.T, ctx context.Context) Outcome {
 	return o
 }
 
+// stopped is run where the run is ended from outside. An order that comes before the program is known to have begun is an error with the same cause.
+func (s *stage) stopped(ctx context.Context) Outcome {
+	o, err := Run(ctx, s.Attempt, nil)
+	if err != nil {
+		o.Fault = fault.Of(err)
+	}
+	return o
+}
+
 // whenReady calls then as soon as the program has said that it is at work.
 func (s *stage) whenReady(then func()) {
 	go func() {
@@ -182,12 +191,12 @@ func TestContextEndsARunWithItsCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := newStage(t, "hangs")
 	s.whenReady(func() { cancel(fault.New(fault.Interrupted, "SIGINT")) })
-	wantFault(t, s.run(t, ctx), fault.Interrupted, "SIGINT")
+	wantFault(t, s.stopped(ctx), fault.Interrupted, "SIGINT")
 
 	plainCtx, stop := context.WithCancel(context.Background())
 	s = newStage(t, "hangs")
 	s.whenReady(stop)
-	wantFault(t, s.run(t, plainCtx), fault.Cancelled, "cancelled")
+	wantFault(t, s.stopped(plainCtx), fault.Cancelled, "cancelled")
 }
 
 func TestSignalOfOthersIsIncomplete(t *testing.T) {
