@@ -68,15 +68,13 @@ func (r *reporter) block(j job.View, s screen) string {
 		add("supervisor", "process "+strconv.Itoa(*rep.Supervisor))
 	}
 	j.Work = rep.Work
-	add("work", r.work(j))
+	add("work", workOf(r.store, j))
 	add("on finish", r.finish(j))
 	add("record", rep.Record)
 	return b.String()
 }
 
-// work is where the work of a job is, and what can be done with it.
-func (r *reporter) work(j job.View) string { return workOf(r.store, j) }
-
+// workOf is where the work of a job is, and what can be done with it.
 func workOf(s *job.Store, j job.View) string {
 	id := j.ID
 	switch j.Work {

@@ -33,7 +33,7 @@ func (a *App) Report(r call.Reply, res delegate.Result, recordErr error) int {
 		a.Say("%s", res.Reason)
 	}
 	if !r.Digest && !r.JSON { // which have it
-		a.SayWhatFailed(res)
+		a.sayWhatFailed(res)
 	}
 	if n := int64(len([]rune(res.Text))); r.WarnChars > 0 && !r.Digest && !r.JSON && r.Out == "" && (n > r.WarnChars || res.TextTruncated) {
 		res.Notes = append(res.Notes, fmt.Sprintf("the answer has more than %d characters; --digest would keep it short", r.WarnChars))
@@ -46,8 +46,8 @@ func (a *App) Report(r call.Reply, res delegate.Result, recordErr error) int {
 // excerptLines is how many lines of a failed check a person is shown; the log has all of it.
 const excerptLines = 20
 
-// SayWhatFailed shows what the check has printed that speaks against the work, the failing lines first.
-func (a *App) SayWhatFailed(res delegate.Result) {
+// sayWhatFailed shows what the check has printed that speaks against the work, the failing lines first.
+func (a *App) sayWhatFailed(res delegate.Result) {
 	if res.Status != fault.VerifyFailed {
 		return
 	}

@@ -84,6 +84,7 @@ func (t *try) settle(ctx context.Context) (err error) {
 		return err
 	}
 	if err := opencode.MoveSession(ctx, t.cage.query, t.run.plan.binary, req.Session, t.place.dir); err != nil {
+		t.place, t.res.Isolation = place{}, nil // which are gone again
 		return errors.Join(err, c.Discard(context.WithoutCancel(ctx)))
 	}
 	return nil
