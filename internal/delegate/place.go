@@ -212,7 +212,7 @@ func (t *try) fix(ctx context.Context) error {
 // mayRevert reports whether the task is about the uncommitted changes of all these files.
 func (t *try) mayRevert(paths []string) bool {
 	may := t.run.plan.Request.MayRevert
-	return len(paths) > 0 && !slices.ContainsFunc(paths, func(quoted string) bool {
+	return len(paths) > 0 && len(paths) < worktree.PathsTold && !slices.ContainsFunc(paths, func(quoted string) bool {
 		name, err := tree.Unquote(quoted)
 		return err != nil || !slices.Contains(may, path.Join(t.below(t.place.root), name))
 	})

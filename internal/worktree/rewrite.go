@@ -51,8 +51,11 @@ type Rewrite struct {
 	Ref  string `json:"ref,omitempty"` // its full name; HEAD where there is no branch
 	// What is one sentence for a person. What comes from the repository in it is made printable.
 	What  string   `json:"what"`
-	Paths []string `json:"paths,omitempty"` // files without their history: at most 100, as tree.Quote gives them
+	Paths []string `json:"paths,omitempty"` // files without their history: at most PathsTold, as tree.Quote gives them
 }
+
+// PathsTold is how many files a Rewrite names; one with so many may be about more.
+const PathsTold = 100
 
 // HistoryOptions say what History needs beside the snapshot.
 type HistoryOptions struct {

@@ -162,7 +162,9 @@ func some(paths []string) string {
 	return strings.Join(shown, ", ")
 }
 
-func quotedAll(paths []string) []string { return mapped(paths[:min(len(paths), 100)], tree.Quote) }
+func quotedAll(paths []string) []string {
+	return mapped(paths[:min(len(paths), PathsTold)], tree.Quote)
+}
 
 // tracked are the blobs of the index before the run, by their paths in the repository.
 func (t *teller) tracked() (blobs map[string]string, known bool) {
