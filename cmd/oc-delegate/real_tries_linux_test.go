@@ -123,11 +123,11 @@ func overspent(t *testing.T, r delegate.Result, cap int64) {
 func TestRealBestOfStopsAtTheCap(t *testing.T) {
 	t.Parallel()
 	p := realPlace(t)
-	const step = `{"tool":"bash","args":{"command":"echo goodbye >>a.txt","description":"work"},"repeat":8},`
+	const step = `{"tool":"bash","args":{"command":"echo goodbye >>a.txt; sleep 1","description":"work"},"repeat":8},`
 	before := p.Snapshot()
-	o := p.run(`Make a.txt say goodbye. [[mock:[`+step+`{"text":"Done."}]]]`, "--write", "--best-of", "2", "--max-tokens", "250", "--verify", honest).want(t, "BUDGET_EXCEEDED")
+	o := p.run(`Make a.txt say goodbye. [[mock:[`+step+`{"text":"Done."}]]]`, "--write", "--best-of", "3", "--max-tokens", "250", "--verify", honest).want(t, "BUDGET_EXCEEDED")
 	r := p.result(o)
-	if len(r.Attempts) != 2 || r.Verification.Verdict == "pass" {
+	if len(r.Attempts) != 3 || r.Verification.Verdict == "pass" {
 		t.Errorf("%+v", r)
 	}
 	why := ""
@@ -140,8 +140,11 @@ func TestRealBestOfStopsAtTheCap(t *testing.T) {
 		t.Errorf("each was stopped by what it had spent itself: %s", why)
 	}
 	overspent(t, r, 250)
+	if over := tokens(r.Attempts) - 250; over > 3*120 {
+		t.Errorf("%d tokens beyond the cap: more than one step of each", over)
+	}
 	same(t, before, p.Snapshot(), "project/")
-	for _, try := range []string{"1", "2"} { // what was paid for is kept
+	for _, try := range []string{"1", "2", "3"} { // what was paid for is kept
 		if text, err := os.ReadFile(filepath.Join(r.Record, "copies", try, "tree/a.txt")); err != nil || !strings.Contains(string(text), "goodbye") {
 			t.Errorf("try %s: %q, %v", try, text, err)
 		}

@@ -138,12 +138,17 @@ func play(kind, notes string) int {
 	case "agent":
 		fmt.Fprintln(os.Stderr, "\x1b[93m\x1b[1m! \x1b[0m agent \"bogus\" not found. Falling back to default agent")
 		time.Sleep(time.Minute)
-	case "steps":
+	case "steps", "steps-deaf":
+		pause := 50 * time.Millisecond
+		if kind == "steps-deaf" {
+			signal.Ignore(syscall.SIGTERM)
+			pause = 400 * time.Millisecond
+		}
 		for range 10 {
 			say(map[string]any{"type": "step_start", "part": map[string]any{"type": "step-start"}})
 			say(map[string]any{"type": "tool_use", "part": map[string]any{"type": "tool", "tool": "bash", "state": map[string]any{"status": "completed", "input": map[string]any{"command": "true"}}}})
 			sayStep("tool-calls", 100, 0.000131)
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(pause)
 		}
 		answer()
 	case "noisy":

@@ -155,7 +155,10 @@ func loop(ctx context.Context, w *watch, p *proc.Process, r *relay) {
 	var quiet, enough <-chan time.Time // set once the tree is dead
 	seen := r.moved.Load()
 	for events != nil || lines != nil || dead != nil || !q.empty() {
-		if w.halted != nil {
+		switch h := w.halted; {
+		case h != nil && h.hard:
+			p.Kill()
+		case h != nil:
 			p.Stop()
 		}
 		var due <-chan time.Time

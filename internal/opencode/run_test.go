@@ -267,6 +267,15 @@ func TestBudgetCaps(t *testing.T) {
 	s.Limits.MaxTokens = 250
 	wantFault(t, s.run(t, context.Background()), fault.BudgetExceeded, "cap of 250 exceeded by 50")
 
+	// Nobody pays for a grace: what is deaf to an order to end would go on spending in it.
+	s = newStage(t, "steps-deaf")
+	s.Limits.MaxTokens, s.Limits.Grace = 150, 30*time.Second
+	o = s.run(t, context.Background())
+	wantFault(t, o, fault.BudgetExceeded, "cap of 150 exceeded by 50")
+	if o.Usage.Sum() != 200 || o.Steps != 2 {
+		t.Errorf("%d tokens in %d steps", o.Usage.Sum(), o.Steps)
+	}
+
 	s = newStage(t, "ok")
 	s.Limits.MaxTokens = 10
 	if o := s.run(t, context.Background()); o.Fault != nil || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "exceeded by 90") {

@@ -25,6 +25,8 @@ type halt struct {
 	note  string
 	// soft halts give way to a complete stream: what is there is there.
 	soft bool
+	// hard halts leave no grace: each moment more costs the caller.
+	hard bool
 }
 
 // A watch is the state of one run. All times are the caller's clock's.

@@ -29,7 +29,7 @@ func (w *watch) budget() {
 	case w.complete():
 		w.heal(over + ", by the step that completed the answer")
 	default:
-		w.stop(halt{fault: &fault.Error{Kind: fault.BudgetExceeded, Reason: over}})
+		w.stop(halt{hard: true, fault: &fault.Error{Kind: fault.BudgetExceeded, Reason: over}})
 	}
 }
 
