@@ -12,17 +12,23 @@ type capture struct {
 	limit int
 	full  bool
 	size  int64 // bytes of the whole
+	chars int64 // its code points
 	ink   bool  // it has a character that can be seen
 	put   func([]byte)
+	one   [utf8.UTFMax]byte // for a single code point: it would escape to put
 }
 
-// reset makes c ready for another string of at most limit bytes in memory.
+// reset makes c ready for another string of at most limit bytes in memory; below 0 its code points are counted and nothing else is done.
 func (c *capture) reset(limit int) {
 	*c = capture{buf: c.buf[:0], limit: limit, put: c.put}
 }
 
 // add takes a piece that ends where a code point ends, or should.
 func (c *capture) add(b []byte) {
+	if c.limit < 0 {
+		c.chars += int64(utf8.RuneCount(b))
+		return
+	}
 	if utf8.Valid(b) {
 		c.keep(b)
 		return
@@ -53,13 +59,17 @@ func (c *capture) addPart(b []byte) int {
 }
 
 func (c *capture) addRune(r rune) {
-	var b [utf8.UTFMax]byte
-	c.keep(b[:utf8.EncodeRune(b[:], r)])
+	if c.limit < 0 {
+		c.chars++
+		return
+	}
+	c.keep(c.one[:utf8.EncodeRune(c.one[:], r)])
 }
 
 // keep takes valid UTF-8.
 func (c *capture) keep(b []byte) {
 	c.size += int64(len(b))
+	c.chars += int64(utf8.RuneCount(b))
 	if !c.ink {
 		c.ink = bytes.ContainsFunc(b, visible)
 	}

@@ -2,9 +2,7 @@ package event
 
 import (
 	"bytes"
-	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -32,9 +30,6 @@ var keys = []string{
 	"command", "filePath", "path", "pattern", "url", "query", "description",
 	"todos", "content",
 }
-
-// targets are the members of a tool's input that say best what it acts on, best first.
-var targets = []string{"command", "filePath", "pattern", "path", "url", "query", "description", "name", "tool"}
 
 // A decoder makes events of the objects that a lexer reads. The order of members does not matter: what may be wanted
 // is taken as it comes, and what the type asks for is kept. A member that occurs twice counts as it was last; one of a
@@ -79,7 +74,7 @@ func (d *decoder) event() (Event, bool) {
 	e := Event{Type: d.kind, At: d.when, Session: d.session}
 	switch d.kind {
 	case TextBlock, Reasoning:
-		e.Text = Text{Head: string(d.body.buf), Size: d.body.size, blank: !d.body.ink}
+		e.Text = Text{Head: string(d.body.buf), Size: d.body.size, Chars: d.body.chars, blank: !d.body.ink}
 	case ToolUse:
 		e.Tool = d.part.tool
 		if e.Tool.Error == "" && e.Tool.Name == "invalid" {
@@ -182,72 +177,6 @@ func (d *decoder) partMember(key string) (ok bool) {
 	return ok
 }
 
-func (d *decoder) stateMember(key string) (ok bool) {
-	t := &d.part.tool
-	switch key {
-	case "status":
-		t.Status, ok = d.str(wordLimit, t.Status)
-	case "error":
-		t.Error, ok = d.str(toolErrLimit, "")
-	case "title":
-		t.Title, ok = d.str(lineLimit, "")
-	case "input":
-		t.Target, d.part.rank, d.part.inputErr = "", 0, ""
-		d.peek()
-		from := d.at()
-		ok = d.in(d.inputMember)
-		t.Sent = d.at() - from
-	case "output":
-		d.peek()
-		from := d.at()
-		ok = d.skip()
-		t.Got = d.at() - from
-	case "metadata":
-		t.Exit, d.part.todo, d.part.hasTodo = nil, Todo{}, false
-		return d.in(d.metadataMember)
-	default:
-		return d.skip()
-	}
-	return ok
-}
-
-func (d *decoder) metadataMember(key string) bool {
-	switch key {
-	case "exit":
-		t := &d.part.tool
-		t.Exit = nil
-		code, has, ok := d.float()
-		if has && code == math.Trunc(code) && math.Abs(code) <= math.MaxInt32 {
-			n := int(code)
-			t.Exit = &n
-		}
-		return ok
-	case "todos":
-		return d.todos()
-	}
-	return d.skip()
-}
-
-func (d *decoder) inputMember(key string) (ok bool) {
-	if key == "error" {
-		d.part.inputErr, ok = d.str(toolErrLimit, "")
-		return ok
-	}
-	for i, name := range targets {
-		if rank := i + 1; name == key && (d.part.rank == 0 || rank <= d.part.rank) {
-			s, ok := d.str(lineLimit, "")
-			if s = oneLine(s); s != "" {
-				d.part.tool.Target, d.part.rank = s, rank
-			}
-			return ok
-		}
-	}
-	return d.skip()
-}
-
-// oneLine makes a line of s: a command may have several.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 func (d *decoder) tokensMember(key string) (ok bool) {
 	t := &d.part.finish.Tokens
 	switch key {
@@ -287,10 +216,10 @@ func (d *decoder) in(member func(string) bool) bool {
 // str reads a string of which limit bytes are kept; what is no string is skipped and comes out empty. last is
 // returned instead of a copy when it is the same.
 func (d *decoder) str(limit int, last string) (string, bool) {
+	d.scratch.reset(limit)
 	if d.peek() != '"' {
 		return "", d.skip()
 	}
-	d.scratch.reset(limit)
 	if !d.lexer.text(&d.scratch) {
 		return "", false
 	}

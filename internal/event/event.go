@@ -71,9 +71,10 @@ type Event struct {
 // A Text is a block of the worker's prose. It is held whole up to [HeadLimit]; beyond that Head is its beginning and
 // the rest is in the log, where [CopyText] finds it.
 type Text struct {
-	Head string
-	Size int64 // bytes of the whole text, as UTF-8
-	Line Span  // the object in the log that holds the text
+	Head  string
+	Size  int64 // bytes of the whole text, as UTF-8
+	Chars int64 // its code points
+	Line  Span  // the object in the log that holds the text
 
 	blank bool // nothing in the whole text can be seen
 }
@@ -102,10 +103,9 @@ type Tool struct {
 	Exit   *int   // of a command (tool "bash"), nil when the event has none
 	Target string // what it acted on, a line for a person: command, path, pattern or description; at most 1 KiB
 	Title  string
-	// Sent and Got are how long its input and its output are as the log has them: in JSON, whose escapes make a text a few per cent longer
-	// than it was. To count more exactly every byte would have to be looked at.
-	Sent, Got int64
-	Todo      *Todo // of the tool "todowrite", once opencode has taken the list; nil for every other call
+	Sent   int64 // code points of all strings in its input
+	Got    int64 // code points of its output, or of its error
+	Todo   *Todo // of the tool "todowrite", once opencode has taken the list; nil for every other call
 }
 
 // A Todo is the list that a worker keeps of what it has to do.

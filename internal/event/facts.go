@@ -44,7 +44,7 @@ func (t *Transcript) Tokens() Tokens { return t.tokens }
 func (t *Transcript) Cost() float64 { return t.cost }
 
 // Read is how much the worker's tools have given it to read, and Written how much it wrote itself: texts, reasoning, the inputs of its
-// tools. Both are in bytes of the log, see [Tool].
+// tools. Both are in code points, see [Tool].
 func (t *Transcript) Read() int64 { return t.read }
 
 // Written is what the worker has written: see [Transcript.Read].

@@ -15,7 +15,7 @@ type lexer struct {
 	pos  int
 	base int64       // where win begins in the text
 	fill func() bool // makes win longer or returns false; may drop what is before pos. nil: win holds all that is left
-	key  [64]byte
+	key  capture
 	tok  [64]byte
 	nest [maxDepth / 64]uint64
 }
@@ -102,14 +102,14 @@ func (x *lexer) array(element func() bool) bool {
 
 // name reads a key. One that is too long to be known comes out empty.
 func (x *lexer) name() (string, bool) {
-	c := capture{buf: x.key[:0], limit: len(x.key)}
-	if !x.text(&c) {
+	x.key.reset(64)
+	if !x.text(&x.key) {
 		return "", false
 	}
-	if c.size > int64(len(c.buf)) {
+	if x.key.full {
 		return "", true
 	}
-	return known(c.buf), true
+	return known(x.key.buf), true
 }
 
 // known makes a string of a key without an allocation for the usual ones.

@@ -86,9 +86,9 @@ func (t *Transcript) Add(e Event) {
 	case StepStart:
 		t.open = true
 	case Reasoning:
-		t.written = plus(t.written, e.Text.Size)
+		t.written = plus(t.written, e.Text.Chars)
 	case TextBlock:
-		t.written = plus(t.written, e.Text.Size)
+		t.written = plus(t.written, e.Text.Chars)
 		t.addText(e.Text)
 	case ToolUse:
 		t.addTool(e.Tool)

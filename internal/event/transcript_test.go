@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // The events of a run, short.
@@ -15,7 +16,9 @@ func ends(reason string) Event {
 }
 func fails(name string) Event { return Event{Type: Failure, Session: "s", Err: Err{Name: name}} }
 
-func textOf(s string) Text { return Text{Head: s, Size: int64(len(s))} }
+func textOf(s string) Text {
+	return Text{Head: s, Size: int64(len(s)), Chars: int64(utf8.RuneCountInString(s))}
+}
 
 func calls(name, status, problem string) Event {
 	return Event{Type: ToolUse, Session: "s", Tool: Tool{Name: name, Status: status, Error: problem}}
@@ -117,7 +120,7 @@ func TestReadAndWritten(t *testing.T) {
 	tool := calls("read", "completed", "")
 	tool.Tool.Sent, tool.Tool.Got = 20, 3000
 	thinks := Event{Type: Reasoning, Session: "s", Text: textOf("hm")}
-	tr := fold(start(), thinks, tool, other(tool), says("abc"), tool, other(says("more")), ends("stop"))
+	tr := fold(start(), thinks, tool, other(tool), says("äbc"), tool, other(says("more")), ends("stop"))
 	if tr.Read() != 6000 || tr.Written() != 45 {
 		t.Errorf("read %d, written %d", tr.Read(), tr.Written())
 	}
