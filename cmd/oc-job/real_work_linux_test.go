@@ -80,7 +80,7 @@ func (p *place) living() (list []string) {
 	return list
 }
 
-// Isolated jobs beside each other in one repository: each has its own files, comes to its own end, and lands by itself; until then the caller's checkout is as it was.
+// Ten isolated jobs at once in one repository: each has its own files, comes to its own end, and lands by itself; until then the caller's checkout is as it was.
 func TestRealIsolatedJobsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := &place{testplace.Real(t)}
@@ -102,15 +102,28 @@ func TestRealIsolatedJobsAtOnce(t *testing.T) {
 		{does: "sh -c 'cd " + p.Project + "; echo x >evil.txt; git add -A; git commit -q -n -m evil; git config user.name evil; git update-ref refs/heads/evil HEAD; rm -f a.txt .git/index'; true", want: "OK"},
 		{does: "mkdir -p .git/hooks; cp $own .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout", want: "WRITE_VIOLATION"},
 		{does: "rm $own", want: "NO_CHANGES"},
+		{does: "git add -A && git commit -q -m by-the-worker && git checkout -q -b else && git tag mine && git pack-refs --all && git gc -q --prune=now", want: "OK"},
+		{does: "git config core.hooksPath /tmp; git config --unset core.hooksPath; git stash -q -u && git stash pop -q", want: "OK"},
+		{does: "chmod u+w $own; cp $own saved; git reset -q --hard; git clean -qfdx -e saved; mv saved $own", want: "OK"},
+		{does: "touch .git/index.lock .git/HEAD.lock .git/config.lock", want: "OK"},
 	}
 	for i := range jobs {
 		own := fmt.Sprintf("own-%d.txt", i)
 		// What another job has written must not be in sight: neither of the worker nor of the check.
-		jobs[i].id = p.begin("--max-jobs", "3", "--write", "--isolate", "--repair", "0", "--verify", fmt.Sprintf("grep -q good %s && test \"$(ls own-*)\" = %[1]s", own),
+		jobs[i].id = p.begin("--max-jobs", "10", "--write", "--isolate", "--repair", "0", "--verify", fmt.Sprintf("grep -q good %s && test \"$(ls own-*)\" = %[1]s", own),
 			does(t, fmt.Sprintf("test \"$(echo own-*)\" = 'own-*' || exit 1; own=%s; echo good, by %[1]s >$own; %s", own, jobs[i].does)))
 	}
+	p.until("ten at work", func() bool {
+		n := 0
+		for _, e := range p.listed() {
+			if e.State == job.Running {
+				n++
+			}
+		}
+		return n == len(jobs)
+	})
 	for _, j := range jobs {
-		p.job("wait", "--timeout", "5m", j.id)
+		p.job("wait", "--timeout", "10m", j.id)
 	}
 	testplace.Same(t, before, p.checkout())
 	if refs := strings.Fields(p.Git("for-each-ref", "--format=%(refname)", "refs/opencode-delegate")); len(refs) != len(jobs) {
