@@ -66,20 +66,6 @@ func (p *place) checkout() map[string]string {
 	return files
 }
 
-// living are the processes that belong to the place: by their environment, their directory or their words.
-func (p *place) living() (list []string) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, d := range dirs {
-		cwd, _ := os.Readlink(filepath.Join(d, "cwd"))
-		environ, _ := os.ReadFile(filepath.Join(d, "environ"))
-		words, _ := os.ReadFile(filepath.Join(d, "cmdline"))
-		if d != fmt.Sprintf("/proc/%d", os.Getpid()) && strings.Contains(cwd+"\x00"+string(environ)+"\x00"+string(words), p.Root) {
-			list = append(list, strings.ReplaceAll(string(words), "\x00", " "))
-		}
-	}
-	return list
-}
-
 // Ten isolated jobs at once in one repository: each has its own files, comes to its own end, and lands by itself; until then the caller's checkout is as it was.
 func TestRealIsolatedJobsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -200,7 +186,7 @@ func TestRealSupervisorOfACopyDies(t *testing.T) {
 				does(t, "if test -e one; then echo 2 >two; else "+c.worker+"; fi"))
 			p.until("the moment", func() bool { _, err := os.Stat(filepath.Join(p.Root, "state/jobs", id, c.at)); return err == nil })
 			for _, sleep := range []string{"sleep 301", "sleep 302", "sleep 303"} {
-				p.until(sleep, func() bool { return strings.Contains(strings.Join(p.living(), "\n"), sleep) })
+				p.until(sleep, func() bool { return strings.Contains(strings.Join(p.Living(), "\n"), sleep) })
 			}
 			st := p.state(id)
 			if err := syscall.Kill(st.Supervisor.PID, syscall.SIGKILL); err != nil {
@@ -210,7 +196,7 @@ func TestRealSupervisorOfACopyDies(t *testing.T) {
 			if e := p.listed()[id]; e.State != job.Lost || e.Work != job.Unlanded || e.Exit == nil || *e.Exit != 18 {
 				t.Errorf("%+v", e)
 			}
-			p.until("the end of all processes", func() bool { return len(p.living()) == 0 })
+			p.until("the end of all processes", func() bool { return len(p.Living()) == 0 })
 			if r := p.resultOf(id); r.Exit != 18 || r.Verification.Verdict == "pass" || r.Session == nil || r.Isolation == nil {
 				t.Errorf("%+v", r)
 			}
