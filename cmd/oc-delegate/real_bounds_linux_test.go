@@ -32,13 +32,16 @@ func TestRealCheckIsBounded(t *testing.T) {
 			p.Git("add", ".")
 			p.Git("commit", "-q", "-m", "two")
 			o := p.run(lie(t, "cat >work.sh <<'E'\n"+c.work+"\nE\n"), append(c.where, "--write", "--repair", "0", "--allow-test-changes", "--verify", "sh ./work.sh")...).want(t, c.want)
+			r := p.result(o)
 			if left := p.Living(); len(left) > 0 {
 				t.Errorf("processes live on: %q", left)
+			}
+			if told := strings.Contains(strings.Join(r.Notes, "\n"), "outlived the check"); told != strings.HasPrefix(c.name, "daemons") {
+				t.Errorf("of processes it says %q", r.Notes)
 			}
 			if o.took > 3*time.Minute {
 				t.Errorf("it took %s", o.took)
 			}
-			r := p.result(o)
 			check := r.Verification.Checks[len(r.Verification.Checks)-1]
 			if r.Verification.Verdict != c.verdict || check.Verdict != c.verdict || !strings.Contains(check.Excerpt, c.says) {
 				t.Errorf("verdict %s: %+v", r.Verification.Verdict, check)
