@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +35,20 @@ func TestRealSubagentsAreBooked(t *testing.T) {
 	}
 	if whole.Read == 0 || whole.Written == 0 || whole.Returned == 0 {
 		t.Errorf("%+v", whole)
+	}
+}
+
+// Subagents spend from the same cap: another attempt is not begun with what they have left.
+func TestRealSubagentsSpendFromTheCap(t *testing.T) {
+	t.Parallel()
+	p := realPlace(t)
+	free := p.run("[[mock:task]]", "--write", "--profile", "trusted-test", "--allow-no-changes").want(t, "OK")
+	u := p.result(free).Usage
+	own := u.Input + u.Output + u.Reasoning + u.CacheRead + u.CacheWrite
+	o := p.run("[[mock:task]]", "--write", "--profile", "trusted-test", "--allow-no-changes", "--verify", honest, "--isolate", "--max-tokens", fmt.Sprint(own+1)).want(t, "BUDGET_EXCEEDED")
+	r := p.result(o)
+	if len(r.Attempts) != 1 || r.Attempts[0].Verdict != "fail" || !strings.Contains(r.Reason, "leaves nothing for another attempt") {
+		t.Errorf("%s: %+v", r.Reason, r.Attempts)
 	}
 }
 

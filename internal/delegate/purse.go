@@ -14,6 +14,10 @@ type purse struct {
 	maxTokens int64
 	cost      map[int]float64 // by attempt, as far as they have come
 	tokens    map[int]int64
+
+	// What subagents have spent is known when their attempt has ended.
+	subCost   float64
+	subTokens int64
 }
 
 func newPurse(req Request) purse {
@@ -26,7 +30,14 @@ func (p *purse) spend(attempt int, cost float64, tokens int64) (allCost float64,
 	return p.sum()
 }
 
+// subagents notes what the subagents of an attempt have spent.
+func (p *purse) subagents(cost float64, tokens int64) {
+	p.subCost += cost
+	p.subTokens += tokens
+}
+
 func (p *purse) sum() (cost float64, tokens int64) {
+	cost, tokens = p.subCost, p.subTokens
 	for _, c := range p.cost {
 		cost += c
 	}

@@ -75,6 +75,9 @@ func (r *run) book(ctx context.Context, a Attempt, n int, out opencode.Outcome) 
 	}
 	r.job.Spent(s)
 	for _, p := range parts {
+		r.mu.Lock()
+		r.purse.subagents(p.Cost, p.Tokens.Sum())
+		r.mu.Unlock()
 		part := s
 		part.Model, part.Subagent, part.Usage, part.Read, part.Written = p.Model, true, usage(p.Tokens, p.Cost, false), nil, nil
 		part.Reason, part.ResetAt = "", time.Time{}

@@ -80,6 +80,10 @@ func TestPurse(t *testing.T) {
 	if f := p.empty(); f == nil || !strings.Contains(f.Reason, "$0.5 ") || p.overspent() != "the cost cap by $0.2, the token cap by 10" {
 		t.Errorf("%v, %q", f, p.overspent())
 	}
+	p.subagents(0.1, 5)
+	if got := p.overspent(); got != "the cost cap by $0.3, the token cap by 15" {
+		t.Errorf("with subagents %q", got)
+	}
 	if none := newPurse(Request{}); none.empty() != nil {
 		t.Error("nobody has set a cap")
 	}
