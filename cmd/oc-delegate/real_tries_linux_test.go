@@ -92,7 +92,7 @@ func TestRealEscalationStopsAtTheCap(t *testing.T) {
 		says  string
 	}{
 		{"not begun", 200, 1, "the token cap of 200 leaves nothing for another attempt: 240 in 1"},
-		{"stopped", 300, 2, "token cap of 300 exceeded by 60: 360 tokens in 1 steps and the attempts before and beside it"},
+		{"stopped", 300, 2, "token cap of 300 exceeded by 60: 360 tokens in 1 step and the attempts before and beside it"},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()

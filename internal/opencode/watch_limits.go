@@ -13,6 +13,9 @@ import (
 func (w *watch) budget() {
 	var over string
 	cost, sum, in := w.tr.Cost(), w.tr.Tokens().Sum(), fmt.Sprintf("%d steps", w.tr.Steps())
+	if w.tr.Steps() == 1 {
+		in = "1 step"
+	}
 	if w.limits.Sum != nil {
 		own := sum
 		if cost, sum = w.limits.Sum(cost, sum); sum > own {
