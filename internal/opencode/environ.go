@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"opencode-delegate/internal/gitconfig"
 	"opencode-delegate/internal/permission"
 	"opencode-delegate/internal/sandbox"
 )
@@ -39,8 +40,8 @@ var dropped = []string{
 	"PWD", "OLDPWD",
 }
 
-// Environ is the environment of a worker: base, which is the caller's, without what the table here and
-// [sandbox.DropEnv] drop, and with our own entries last. base is not changed. An error is a USAGE fault: the caller's OPENCODE_CONFIG_CONTENT cannot be read.
+// Environ is the environment of a worker: base, which is the caller's, without what the table here,
+// [sandbox.DropEnv] and [gitconfig.Places] drop, and with our own entries last. base is not changed. An error is a USAGE fault: the caller's OPENCODE_CONFIG_CONTENT cannot be read.
 func Environ(base []string, o EnvOptions) ([]string, error) {
 	env := make([]string, 0, len(base)+8)
 	for _, kv := range base {
@@ -48,7 +49,7 @@ func Environ(base []string, o EnvOptions) ([]string, error) {
 		if !ok || name == "" {
 			continue
 		}
-		if !listed(o.Keep, name) && (listed(dropped, name) || listed(sandbox.DropEnv, name)) {
+		if !listed(o.Keep, name) && (listed(dropped, name) || listed(sandbox.DropEnv, name) || listed(gitconfig.Places, name)) {
 			continue
 		}
 		env = append(env, kv)

@@ -17,7 +17,7 @@ func TestEnvironOfAWorker(t *testing.T) {
 		"OPENCODE_CONFIG=/c", "OPENCODE_CONFIG_DIR=/d", "OPENCODE_API_KEY=ok", "OPENCODE_AUTH_CONTENT=a", "OPENCODE_MODELS_URL=m", "OPENCODE_DB=db", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 		"OPENCODE_CONFIG_CONTENT={\"model\":\"a/b\",\"permission\":\"allow\",}",
 		"SSH_AUTH_SOCK=/s", "DBUS_SESSION_BUS_ADDRESS=/b", "TMUX=/t", "DOCKER_HOST=h",
-		"OPENAI_API_KEY=kept", "AGENTS=kept", "EMPTY=", "=odd", "broken",
+		"GIT_DIR=/elsewhere/.git", "GIT_INDEX_FILE=i", "GIT_WORK_TREE=/elsewhere", "GIT_SSH_COMMAND=kept", "OPENAI_API_KEY=kept", "AGENTS=kept", "EMPTY=", "=odd", "broken",
 	}
 	before := slices.Clone(base)
 	env, err := Environ(base, EnvOptions{Dir: "/work dir", TmpDir: "/private", Keep: []string{"TMUX", "ANTHROPIC_BASE_URL"}, Config: []byte(`{"permission":{"*":"deny"}}`), Permission: `{"*":"deny"}`})
@@ -38,14 +38,14 @@ func TestEnvironOfAWorker(t *testing.T) {
 	for k, v := range map[string]string{
 		"PATH": "/bin", "HOME": "/home/u", "PWD": "/work dir", "TMPDIR": "/private", "OPENCODE_CONFIG": "/c", "OPENCODE_CONFIG_DIR": "/d", "OPENCODE_API_KEY": "ok",
 		"OPENCODE_AUTH_CONTENT": "a", "OPENCODE_MODELS_URL": "m", "OPENCODE_DB": "db", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
-		"OPENCODE_PERMISSION": `{"*":"deny"}`, "OPENAI_API_KEY": "kept", "AGENTS": "kept", "EMPTY": "", "TMUX": "/t", "ANTHROPIC_BASE_URL": "u",
+		"OPENCODE_PERMISSION": `{"*":"deny"}`, "GIT_SSH_COMMAND": "kept", "OPENAI_API_KEY": "kept", "AGENTS": "kept", "EMPTY": "", "TMUX": "/t", "ANTHROPIC_BASE_URL": "u",
 	} {
 		if w, ok := got[k]; !ok || w != v {
 			t.Errorf("%s=%q, want %q", k, w, v)
 		}
 	}
 	for _, k := range []string{"OLDPWD", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PLUGIN_ROOT", "ANTHROPIC_API_KEY", "OPENCODE", "AGENT", "OPENCODE_PID", "OPENCODE_CLIENT",
-		"OPENCODE_SERVER_PASSWORD", "OPENCODE_AUTO_SHARE", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "OPENCODE_DISABLE_PROJECT_CONFIG", "NO_PROXY"} {
+		"OPENCODE_SERVER_PASSWORD", "OPENCODE_AUTO_SHARE", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "OPENCODE_DISABLE_PROJECT_CONFIG", "NO_PROXY"} {
 		if v, ok := got[k]; ok {
 			t.Errorf("%s=%q reached the worker", k, v)
 		}

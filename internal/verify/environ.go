@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"opencode-delegate/internal/gitconfig"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func isLoader(name string) bool {
 // leads reports whether a value of a loader holds a path that the worker could write. Which of its words is a path is not known, so each that
 // could be one counts; a relative one does in any case, since it means the work tree, but for plain words.
 func leads(name, value string, writable []string) bool {
-	if strings.HasPrefix(name, "GIT_") && gitPlaces[name] {
+	if slices.Contains(gitconfig.Places, name) {
 		return true
 	}
 	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n\"'=,;|"+string(filepath.ListSeparator), r) }) {
@@ -69,12 +70,6 @@ func leads(name, value string, writable []string) bool {
 		}
 	}
 	return false
-}
-
-// gitPlaces are the variables of git that make it work on another repository than the one in which it is.
-var gitPlaces = map[string]bool{
-	"GIT_DIR": true, "GIT_WORK_TREE": true, "GIT_INDEX_FILE": true, "GIT_COMMON_DIR": true, "GIT_NAMESPACE": true, "GIT_OBJECT_DIRECTORY": true,
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES": true, "GIT_PREFIX": true,
 }
 
 // reachable reports whether a path is relative, or lies, as written or in truth, in a place that may be written.
