@@ -37,6 +37,9 @@ func (c *Copy) files(ctx context.Context, g *git, p part) (links []gitlink, err 
 	if err != nil {
 		return nil, err
 	}
+	if err := g.unfilter(ctx, p.commit, dirty); err != nil {
+		return nil, err
+	}
 	if !c.record.Dirty {
 		c.behind += len(dirty)
 	}

@@ -173,26 +173,34 @@ func (g *ignored) named(p string) bool {
 
 // ignoreFiles are the files with patterns that lie outside of the work tree.
 func (g *git) ignoreFiles() []string {
+	return regularFiles(g.everywhere("core.excludesfile", "ignore"), filepath.Join(g.common, "info", "exclude"))
+}
+
+// everywhere is the file that the user has for all repositories: by a key of the configuration, else of a name where git looks for it. It need not exist.
+func (g *git) everywhere(key, name string) string {
 	home, config := g.lookup("HOME"), g.lookup("XDG_CONFIG_HOME")
 	if config == "" && home != "" {
 		config = filepath.Join(home, ".config")
 	}
 	file := ""
 	if config != "" {
-		file = filepath.Join(config, "git", "ignore")
+		file = filepath.Join(config, "git", name)
 	}
 	c := g.configuration()
-	sources := append(repocode.UserConfig(home, g.lookup), filepath.Join(g.common, "config"))
-	for _, source := range sources {
-		if set, ok := c.value(source, "core.excludesfile"); ok {
+	for _, source := range append(repocode.UserConfig(home, g.lookup), filepath.Join(g.common, "config")) {
+		if set, ok := c.value(source, key); ok {
 			file = set
 		}
 	}
 	if rest, ok := strings.CutPrefix(file, "~/"); ok {
 		file = filepath.Join(home, rest)
 	}
-	var files []string
-	for _, f := range []string{file, filepath.Join(g.common, "info", "exclude")} {
+	return file
+}
+
+// regularFiles are those of the candidates that are there and are files.
+func regularFiles(candidates ...string) (files []string) {
+	for _, f := range candidates {
 		if fi, err := os.Stat(f); err == nil && fi.Mode().IsRegular() && filepath.IsAbs(f) {
 			files = append(files, f)
 		}
