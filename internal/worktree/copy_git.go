@@ -40,22 +40,59 @@ func (g *git) head(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// complete refuses a commit of which objects are missing.
+// complete refuses a commit of which objects are missing, but for the contents of files that a sparse checkout leaves out.
 func (g *git) complete(ctx context.Context, commit string) error {
-	missing := 0
+	missing := map[string]bool{}
 	err := g.run(ctx, nil, func(out io.Reader) error {
 		return each(out, '\n', func(line string) error {
-			if strings.HasPrefix(line, "?") {
-				missing++
+			if id, ok := strings.CutPrefix(line, "?"); ok {
+				missing[id] = true
 			}
 			return nil
 		})
 	}, "rev-list", "--objects", "--no-walk", "--missing=print", commit)
+	if err == nil && len(missing) > 0 {
+		err = g.unneeded(ctx, commit, missing)
+	}
 	if said := (*refusal)(nil); errors.As(err, &said) {
 		return fault.New(fault.Usage, "the files of HEAD are not all there: %s", said.said).With("git fetch --refetch brings what a partial clone lacks")
 	}
-	if err == nil && missing > 0 {
-		err = fault.New(fault.Usage, "%d objects of HEAD are missing, as in a partial clone", missing).With("git fetch --refetch brings them")
+	if err == nil && len(missing) > 0 {
+		err = fault.New(fault.Usage, "%d objects of HEAD are missing, as in a partial clone", len(missing)).With("git fetch --refetch brings them")
+	}
+	return err
+}
+
+// unneeded takes the contents that only a sparse checkout's absent files have out of what is missing.
+func (g *git) unneeded(ctx context.Context, commit string, missing map[string]bool) error {
+	absent := map[string]bool{}
+	err := g.run(ctx, nil, func(out io.Reader) error {
+		return each(out, 0, func(line string) error {
+			if name, ok := strings.CutPrefix(line, "S "); ok {
+				absent[name] = true
+			}
+			return nil
+		})
+	}, "ls-files", "-z", "-t")
+	if err != nil || len(absent) == 0 {
+		return err
+	}
+	needed, spared := map[string]bool{}, map[string]bool{}
+	err = g.run(ctx, nil, func(out io.Reader) error {
+		return each(out, 0, func(line string) error {
+			info, name, _ := strings.Cut(line, "\t")
+			if id := info[strings.LastIndexByte(info, ' ')+1:]; absent[name] {
+				spared[id] = true
+			} else {
+				needed[id] = true
+			}
+			return nil
+		})
+	}, "ls-tree", "-r", "-z", "--full-tree", commit)
+	for id := range spared {
+		if !needed[id] {
+			delete(missing, id)
+		}
 	}
 	return err
 }

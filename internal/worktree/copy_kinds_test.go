@@ -221,13 +221,15 @@ func TestCopiesOfUnusualPlaces(t *testing.T) {
 	w.commit()
 	w.git("config", "uploadpack.allowFilter", "true")
 	w.git("clone", "-q", "--filter=blob:none", "file://"+w.dir, w.root+"/partial")
-	w.git("clone", "-q", "--filter=blob:none", "--sparse", "file://"+w.dir, w.root+"/lacking")
+	w.git("clone", "-q", "--filter=blob:none", "--sparse", "file://"+w.dir, w.root+"/sparse")
+	w.git("clone", "-q", "--filter=blob:none", "--no-checkout", "file://"+w.dir, w.root+"/lacking")
+	w.git("clone", "-q", "--filter=tree:0", "--no-checkout", "file://"+w.dir, w.root+"/treeless")
 	w.git("clone", "-q", "--depth=1", "file://"+w.dir, w.root+"/shallow")
 	for _, name := range []string{"new\nline", `"quoted"`, "ünï:code", `back\slash`, " "} {
 		w.git("clone", "-q", w.dir, w.root+"/"+name)
 	}
 	w.must(os.Rename(w.dir, w.root+"/gone"))
-	for _, name := range []string{"partial", "shallow", "new\nline", `"quoted"`, "ünï:code", `back\slash`, " "} {
+	for _, name := range []string{"partial", "sparse", "shallow", "new\nline", `"quoted"`, "ünï:code", `back\slash`, " "} {
 		w.dir = w.root + "/" + name
 		c := w.newCopy(w.copyOptions())
 		if got := w.gitIn(c.Tree(), "status", "--porcelain"); got != "" {
@@ -247,12 +249,14 @@ func TestCopiesOfUnusualPlaces(t *testing.T) {
 			t.Errorf("%q: %+v", name, done)
 		}
 	}
-	o := w.copyOptions()
-	o.Dir = w.root + "/lacking"
-	if _, err := NewCopy(t.Context(), o); fault.Of(err).Kind != fault.Usage || !strings.Contains(err.Error(), "missing") {
-		t.Errorf("what lacks objects: %v", err)
-	}
-	if _, err := os.Lstat(o.Place); err == nil || w.gitIn(o.Dir, "for-each-ref", "refs/opencode-delegate") != "" {
-		t.Error("something was left")
+	for _, name := range []string{"lacking", "treeless"} {
+		o := w.copyOptions()
+		o.Dir = w.root + "/" + name
+		if _, err := NewCopy(t.Context(), o); fault.Of(err).Kind != fault.Usage || !strings.Contains(err.Error(), "missing") && !strings.Contains(err.Error(), "not all there") {
+			t.Errorf("what lacks objects: %v", err)
+		}
+		if _, err := os.Lstat(o.Place); err == nil || w.gitIn(o.Dir, "for-each-ref", "refs/opencode-delegate") != "" {
+			t.Error("something was left")
+		}
 	}
 }
