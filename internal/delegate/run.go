@@ -101,8 +101,9 @@ func (r *run) climb(ctx context.Context, first *try) *try {
 	if i := slices.IndexFunc(beside, (*try).stopped); i >= 0 && chosen.worst == nil {
 		chosen.against(beside[i].worst) // an order to stop is never turned into anything else; what was found good stays so
 	}
+	last := chosen
 	for _, rung := range rungs[1:] {
-		if !chosen.hopeful(ctx) {
+		if !last.hopeful(ctx) { // what a limit, a login or an order has ended is no reason to ask a better model
 			break
 		}
 		if f := r.spentUp(); f != nil {
@@ -115,7 +116,7 @@ func (r *run) climb(ctx context.Context, first *try) *try {
 		}
 		next := r.newTry(rung, r.prompt+chosen.lesson())
 		next.carryOut(ctx)
-		chosen = best([]*try{next, chosen})
+		last, chosen = next, best([]*try{next, chosen})
 	}
 	return chosen
 }

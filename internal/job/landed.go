@@ -47,7 +47,16 @@ type Landed struct {
 	Commit    string   `json:"commit,omitempty"` // what was made of them
 	Saved     string   `json:"saved,omitempty"`  // directory of the record: what was there before an undo by force
 
-	Of Fate `json:"of,omitempty"` // of undone: what it undid, in_place or applied
+	Of   Fate `json:"of,omitempty"`   // of undone: what it undid, in_place or applied; of discarded: what had landed before
+	Past bool `json:"past,omitempty"` // of undone: history was put back too
+}
+
+// at is where the work went: a copy that is given up later changes nothing about that.
+func (l Landed) at() Fate {
+	if l.What == Discarded && l.Of != NoWork {
+		return l.Of
+	}
+	return l.What
 }
 
 // A Clash is a file that both sides have changed.

@@ -37,6 +37,9 @@ func (s *Store) Discard(ctx context.Context, id string, c Call) (w Work, again b
 		}
 	}
 	l := Landed{What: Discarded, At: c.Now, By: c.By}
+	if was := w.Landed; was.at() == Applied || was.at() == Merged { // which stays, and can still be undone
+		l.Of, l.Dir, l.Commit, l.Index, l.Conflicts = was.at(), was.Dir, was.Commit, was.Index, was.Conflicts
+	}
 	if err := s.keepLanded(id, l); err != nil {
 		return w, false, err
 	}

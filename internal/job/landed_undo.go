@@ -31,18 +31,18 @@ func (s *Store) Undo(ctx context.Context, id string, c Call) (u Undoing, again b
 	defer unlock()
 	l := w.Landed
 	what, of := record.Undo, InPlace
-	switch {
-	case l.What == Undone && l.Done:
+	switch at := l.at(); {
+	case at == Undone && l.Done && !(c.History && l.Of == InPlace && !l.Past):
 		return Undoing{Landed: l, Saved: w.saved(l)}, true, nil
-	case l.What == Undone && l.Of == Applied:
+	case at == Undone && l.Of == Applied:
 		what, of = record.Apply, Applied
-	case l.What == Undone:
-	case l.What == Applied && l.Commit != "":
+	case at == Undone:
+	case at == Applied && l.Commit != "":
 		return u, false, fault.New(fault.Usage, "the work of job %s was committed as %.12s, and a commit is not undone by files", id, l.Commit).
 			With(fmt.Sprintf("git -C %s revert %.12s", l.Dir, l.Commit))
-	case l.What == Applied:
+	case at == Applied:
 		what, of = record.Apply, Applied
-	case l.What == Merged:
+	case at == Merged:
 		return u, false, fault.New(fault.Usage, "the work of job %s was merged as %.12s, and a merge is not undone by files", id, l.Commit).
 			With(fmt.Sprintf("git -C %s reset --keep ORIG_HEAD takes it back as long as nothing has come after it", l.Dir))
 	case w.Isolated:
@@ -60,6 +60,7 @@ func (s *Store) Undo(ctx context.Context, id string, c Call) (u Undoing, again b
 	n := Landed{What: Undone, Of: of, At: c.Now, By: c.By, Dir: before.Dir(), Index: l.Index, Saved: l.Saved}
 	undo := worktree.Undo{Force: c.Force, Git: worktree.HistoryOptions{Environ: c.Environ, Cage: c.Cage}}
 	undo.History = c.History && of == InPlace // what lands touches no history
+	n.Past = undo.History
 	if c.Force {
 		if n.Saved, err = w.savePlace(); err != nil {
 			return u, false, err

@@ -183,6 +183,9 @@ func (w Work) none() error {
 	switch {
 	case w.Landed.What == Discarded:
 		f = fault.New(fault.NotFound, "the work of job %s was discarded on %s", w.ID, day(w.Landed))
+	case w.Landed.What == Undone && w.Isolated:
+		return fault.New(fault.NotFound, "the work of job %s was taken out of %s on %s, and its copy was discarded", w.ID, w.Landed.Dir, day(w.Landed)).
+			With("oc-job diff " + w.ID + " prints its patch, which git apply takes")
 	case w.Isolated:
 		f = fault.New(fault.NotFound, "job %s has left no work: it ended before it had a copy", w.ID)
 	case !permission.Profile(w.view.Profile).Writes():

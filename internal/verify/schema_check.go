@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -90,6 +91,11 @@ func (c *schemaCheck) alone(at string) error {
 			c.anchors[anchor] = at
 		}
 	}
+	for name, value := range schema {
+		if inexact(name, value) {
+			return fmt.Errorf("%s at #%s is %v, which is not compared exactly; use whole numbers below 2^53", name, at, value)
+		}
+	}
 	names, _ := schema["type"].([]any)
 	if name, ok := schema["type"].(string); ok {
 		names = []any{name}
@@ -100,6 +106,22 @@ func (c *schemaCheck) alone(at string) error {
 		}
 	}
 	return nil
+}
+
+// inexact reports whether a keyword about numbers has a value that the library does not compare as it is written: it divides binary fractions, in which 19.99
+// is no multiple of 0.01, and of whole numbers beyond 2^53 it knows the nearest even ones.
+func inexact(keyword string, value any) bool {
+	n, ok := value.(float64)
+	if !ok {
+		return false
+	}
+	switch keyword {
+	case "multipleOf":
+		return n != math.Trunc(n) || n < 1 || n >= 1<<53
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		return math.Abs(n) >= 1<<53 && n == math.Trunc(n)
+	}
+	return false
 }
 
 // weigh counts the schemas that apply to the same place of the answer as the one at a pointer.

@@ -27,7 +27,7 @@ type Landed struct {
 }
 
 // Land is [Apply] with what comes after it in the index and in history. dir is the top of a work tree. Entries of the index for other paths stay as they are. With a Message, a path
-// that is to be brought and that is not as in HEAD here is a USAGE fault before anything is changed: the commit would hold more than what was brought. Where there are conflicts
+// that is to be brought and that is not as in HEAD here is a USAGE fault before anything is changed: the commit would hold more than what was brought; with Index alone so is one of which something is staged that stands nowhere else. Where there are conflicts
 // no commit is made, and those paths are not staged. The commit is made by the user's own git, with the user's hooks; when it fails
 // the files are there, and the error says so.
 func Land(ctx context.Context, base, after *Snapshot, dir, save string, o LandOptions) (Landed, error) {
@@ -54,9 +54,12 @@ func Land(ctx context.Context, base, after *Snapshot, dir, save string, o LandOp
 	if err != nil {
 		return Landed{}, err
 	}
-	_, serr := Open(save)
-	if again := serr == nil; o.Message != "" && !again { // the dirt of a landing that was cut off is its own
-		if err := u.asInHead(ctx, paths); err != nil {
+	if _, err := Open(save); err != nil { // what is there after a landing that was cut off is its own
+		alone := u.stagedApart
+		if o.Message != "" {
+			alone = u.asInHead
+		}
+		if err := alone(ctx, paths); err != nil {
 			return Landed{}, err
 		}
 	}
@@ -134,6 +137,26 @@ func (u *userGit) asInHead(ctx context.Context, paths []string) error {
 	own := slices.DeleteFunc(changed, func(p string) bool { _, in := slices.BinarySearch(paths, p); return !in })
 	if len(own) > 0 {
 		return fault.New(fault.Usage, "uncommitted work in %s would be part of the commit", named(own)).With("commit or stash it first, or apply without a commit")
+	}
+	return nil
+}
+
+// stagedApart refuses paths of which something is staged that is neither in HEAD nor in the work tree: nothing else has it, and staging would replace it.
+func (u *userGit) stagedApart(ctx context.Context, paths []string) error {
+	staged, err := u.paths(ctx, "diff-index", "--cached", "--name-only", "-z", "--no-renames", "--ignore-submodules", "HEAD", "--")
+	if err != nil {
+		return err
+	}
+	changed, err := u.paths(ctx, "diff-files", "--name-only", "-z", "--ignore-submodules")
+	if err != nil {
+		return err
+	}
+	apart := slices.DeleteFunc(staged, func(p string) bool {
+		_, in := slices.BinarySearch(paths, p)
+		return !in || !slices.Contains(changed, p)
+	})
+	if len(apart) > 0 {
+		return fault.New(fault.Usage, "what is staged of %s is neither in HEAD nor in the file, and would be lost", named(apart)).With("commit it first, or apply without the index")
 	}
 	return nil
 }

@@ -110,3 +110,23 @@ func TestLandingThatCannotBeACommit(t *testing.T) {
 		t.Errorf("a hook without a word: %v", err)
 	}
 }
+
+// What is staged and stands nowhere else is not replaced: neither in the file nor in HEAD anybody would find it again.
+func TestLandingLeavesWhatOnlyTheIndexHas(t *testing.T) {
+	w, c := worked(t)
+	w.write("edited", "staged\n")
+	w.git("add", "edited")
+	w.write("edited", "edited\nand more\n")
+	before, index := look(t, w.dir, false), w.read(".git/index")
+	if _, err := w.land(c, true, ""); fault.Of(err).Kind != fault.Usage || !strings.Contains(err.Error(), "what is staged of edited is neither in HEAD nor in the file") {
+		t.Errorf("%v", err)
+	}
+	if got := look(t, w.dir, false); got != before || w.read(".git/index") != index {
+		t.Errorf("%s", differs(before, got))
+	}
+	done, err := w.land(c, false, "")
+	w.must(err)
+	if len(done.Conflicts) != 1 || w.git("show", ":edited") != "staged\n" {
+		t.Errorf("%+v, and staged is %q", done, w.git("show", ":edited"))
+	}
+}

@@ -74,7 +74,8 @@ type merger struct {
 	ctx     context.Context
 	ours    *Snapshot
 	scratch string
-	merges  int // how many files were merged by lines
+	fresh   fs.FileMode // what the umask leaves of the mode of a new file or program
+	merges  int         // how many files were merged by lines
 	steps   []landStep
 	done    Landing
 }
@@ -96,7 +97,26 @@ func newMerger(ctx context.Context, ours *Snapshot) (*merger, error) {
 	if err != nil {
 		return nil, fault.New(fault.Usage, "no temporary directory: %w", err).With("set TMPDIR to a directory that you can write")
 	}
-	return &merger{ctx: ctx, ours: ours, scratch: scratch}, nil
+	m := &merger{ctx: ctx, ours: ours, scratch: scratch}
+	if m.fresh, err = freshMode(filepath.Join(scratch, "mode")); err != nil {
+		m.close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// freshMode makes a program, to see what the umask leaves of its mode: to ask for the umask is to change it for the whole process.
+func freshMode(file string) (fs.FileMode, error) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o777)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return fi.Mode().Perm() | 0o600, nil
 }
 
 func (m *merger) close() { os.RemoveAll(m.scratch) }
@@ -122,7 +142,7 @@ func (m *merger) decide(c change) error {
 	case samePatch(leafOf(here), c.is):
 		m.done.Same++
 	case samePatch(leafOf(here), c.was):
-		m.steps = append(m.steps, landStep{path: c.path, is: c.is, from: c.after, mode: landMode(c, leafOf(here))})
+		m.steps = append(m.steps, landStep{path: c.path, is: c.is, from: c.after, mode: m.landMode(c, leafOf(here))})
 	case here == nil:
 		m.clash(c, false, "deleted here, changed there")
 	case c.is == nil:
@@ -168,8 +188,8 @@ func (m *merger) emptied(c change) bool {
 }
 
 // landMode is the mode of a file that lands: as it is here, or usual, with the executable bit of there.
-func landMode(c change, here *entry) fs.FileMode {
-	mode := fs.FileMode(0o644)
+func (m *merger) landMode(c change, here *entry) fs.FileMode {
+	mode := m.fresh &^ 0o111
 	if here != nil && here.mode.IsRegular() {
 		mode = here.mode
 	}
@@ -192,7 +212,7 @@ func (m *merger) lines(c change, here *entry) error {
 	}
 	mode := here.mode
 	if was.mode&executable != c.is.mode&executable {
-		mode = landMode(c, here)
+		mode = m.landMode(c, here)
 	}
 	step := landStep{path: c.path, is: c.is, from: c.after, mode: mode}
 	switch {

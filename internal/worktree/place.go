@@ -155,7 +155,7 @@ func (p *placer) room(name string) error {
 		if err := p.reach(at); err != nil {
 			return err
 		}
-		if err := p.root.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := p.root.Mkdir(at, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

@@ -72,8 +72,9 @@ func (s *Snapshot) endWith(ctx context.Context, changed []string) error {
 	end.entries = nil
 	for _, p := range allPaths(s.list, now) {
 		from := s.list
-		if ours[p] {
-			from = now
+		// With a directory that gave way to a file went the empty ones in it.
+		if up := path.Dir(p); ours[p] || ours[up] && !isDir(now.find(up)) {
+			from, ours[p] = now, true
 		}
 		if e := from.find(p); e != nil {
 			end.entries = append(end.entries, *e)

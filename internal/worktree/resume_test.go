@@ -95,3 +95,26 @@ func TestALandingThatGoesOnLeavesWhatWasChangedMeanwhile(t *testing.T) {
 		t.Errorf("undone: %q %q %q", w.read("a"), w.read("b"), w.read("c"))
 	}
 }
+
+// A directory that gives way to a file takes empty ones of the user's with it; undo gives them back.
+func TestALandingOverEmptyDirectoriesIsUndone(t *testing.T) {
+	w := newWorld(t)
+	w.write("d/x", "x\n")
+	w.commit()
+	c := w.newCopy(w.copyOptions())
+	w.must(os.RemoveAll(c.Tree() + "/d"))
+	w.write(c.Tree()+"/d", "a file now\n")
+	w.must(os.MkdirAll(w.path("d/empty/deep"), 0o755))
+	before, save := look(t, w.dir, false), w.store()
+	_, err := Apply(t.Context(), c.Base(), w.result(c), w.dir, save, w.options())
+	w.must(err)
+	if got := w.read("d"); got != "a file now\n" {
+		t.Errorf("%q", got)
+	}
+	s, err := Open(save)
+	w.must(err)
+	w.restore(s, Undo{})
+	if got := look(t, w.dir, false); got != before {
+		t.Errorf("%s", differs(before, got))
+	}
+}
