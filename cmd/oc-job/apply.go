@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/cli"
@@ -34,7 +36,7 @@ func (v *applyVerb) run(a *cli.App) int {
 		if err != nil {
 			return err
 		}
-		return tellLanded(a, id, l, again)
+		return tellLanded(a, id, l, again, v.Commit)
 	})
 }
 
@@ -64,7 +66,7 @@ func landingCall(a *cli.App, force bool) job.Call {
 const listedFiles = 200
 
 // tellLanded lists what a landing has changed, a word and a path a line. Conflicts are the fault that comes back.
-func tellLanded(a *cli.App, id string, l job.Landed, again bool) error {
+func tellLanded(a *cli.App, id string, l job.Landed, again, commit bool) error {
 	if again {
 		tellAgain(a, id, l)
 		return nil
@@ -93,21 +95,31 @@ func tellLanded(a *cli.App, id string, l job.Landed, again bool) error {
 	}
 	n := len(l.Conflicts)
 	if n == 0 {
-		switch {
+		switch here, err := filepath.EvalSymlinks(a.Cwd); {
 		case l.Commit != "":
 			a.Say("committed as %.12s in %s", l.Commit, l.Dir)
 		case l.Changed == 0:
 			a.Say("nothing in %s had to be changed", l.Dir)
+		case err != nil || here != l.Dir && !strings.HasPrefix(here, l.Dir+string(filepath.Separator)):
+			a.Say("landed in %s, where the job began", l.Dir)
 		}
 		return nil
 	}
-	return fault.New(fault.Conflict, "%d %s in %s changed there too", n, plural(n, "file", "files"), l.Dir).
+	without := ""
+	if commit {
+		without = "; no commit was made"
+	}
+	return fault.New(fault.Conflict, "%d %s in %s changed there too%s", n, plural(n, "file", "files"), l.Dir, without).
 		With("files with markers hold both versions; those that were left are as they were, and oc-job diff "+id+" shows what was to come", "oc-job undo "+id+" takes all of it back")
 }
 
 // tellAgain says what was done with the work before.
 func tellAgain(a *cli.App, id string, l job.Landed) {
-	a.Say("the work of job %s was %s on %s in %s; nothing was done", id, l.What, l.At.UTC().Format("2006-01-02 15:04 MST"), l.Dir)
+	but := ""
+	if n := len(l.Conflicts); n > 0 && l.What == job.Applied {
+		but = fmt.Sprintf(", but for %d %s", n, plural(n, "conflict", "conflicts"))
+	}
+	a.Say("the work of job %s was %s on %s in %s%s; nothing was done", id, l.What, l.At.UTC().Format("2006-01-02 15:04 MST"), l.Dir, but)
 }
 
 // listFiles lists the first of the files that were changed, but for some.

@@ -149,7 +149,9 @@ func (t *try) prove(ctx context.Context, before view) error {
 	v.Checks, v.Protected = []Check{}, nil
 	t.round++
 	if t.cage.profile.Writes() {
-		t.limits()
+		if err := t.limits(ctx); err != nil {
+			return err
+		}
 	}
 	if !c.asked() {
 		return nil

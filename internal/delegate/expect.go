@@ -1,33 +1,46 @@
 package delegate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/plain"
+	"opencode-delegate/internal/tree"
 	"opencode-delegate/internal/verify"
 )
 
-// limits holds the changes against what the caller has allowed.
-func (t *try) limits() {
+// limits holds the changes against what the caller has allowed, and in a copy each commit too: it would land with the branch, whatever a later one took back.
+func (t *try) limits(ctx context.Context) error {
 	c, changes := t.run.checks, t.res.Changes
 	if len(c.AllowPath)+len(c.ForbidPath) == 0 {
-		return
+		return nil
 	}
 	if !changes.Known {
 		t.against(fault.New(fault.WriteViolation, "the changed files are not known, so that they cannot be held against --allow-path and --forbid-path"))
-		return
+		return nil
 	}
-	if bad := verify.Paths(c.allow, c.forbid, t.fromTop()); len(bad) > 0 {
-		var list []Violation
-		for _, path := range bad[:min(len(bad), 1000)] {
-			list = append(list, Violation{What: path})
+	all := slices.Clone(t.fromTop())
+	if t.place.copy != nil {
+		names, err := t.place.copy.Touched(ctx)
+		if err != nil {
+			return err
 		}
-		t.violation("the worker changed what it was not to change", list...)
+		for _, name := range names {
+			all = append(all, tree.Change{Path: name})
+		}
 	}
+	bad := verify.Paths(c.allow, c.forbid, all)
+	var list []Violation
+	for _, path := range bad[:min(len(bad), 1000)] {
+		list = append(list, Violation{What: path})
+	}
+	t.violation("the worker changed what it was not to change", list...)
+	return nil
 }
 
 // expect looks for what the caller expects beside the checks.

@@ -279,7 +279,9 @@ func (t *try) history(ctx context.Context, git worktree.HistoryOptions) {
 		return
 	}
 	var list []Violation
+	broken := false
 	for _, r := range found {
+		broken = broken || r.Kind == worktree.Broken
 		v := Violation{What: r.What}
 		switch {
 		case !r.Kind.Violation() && !slices.Contains(t.res.Notes, r.What):
@@ -292,7 +294,11 @@ func (t *try) history(ctx context.Context, git worktree.HistoryOptions) {
 	}
 	if len(list) > 0 {
 		t.violation("the worker took away what was there", list...)
-		t.res.Hints = append(t.res.Hints, "oc-job undo "+t.res.ID+" --history gives it back")
+		if broken {
+			t.res.Hints = append(t.res.Hints, "oc-job undo "+t.res.ID+" gives the files back; the repository itself is in no snapshot")
+		} else {
+			t.res.Hints = append(t.res.Hints, "oc-job undo "+t.res.ID+" --history gives it back")
+		}
 	}
 }
 

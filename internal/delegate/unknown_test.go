@@ -19,7 +19,9 @@ func TestWhatIsNotKnownHoldsNothing(t *testing.T) {
 	tr.res.Changes = tree.Changes{}
 	tr.run.checks = checks{Checks: Checks{ForbidPath: []string{"secret"}, MaxDiff: 10}, schema: schema}
 	tr.res.Text, tr.res.TextTruncated = `{"whole": false}`, true
-	tr.limits()
+	if err := tr.limits(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if tr.worst == nil || tr.worst.Kind != fault.WriteViolation {
 		t.Errorf("files that are not known are allowed: %v", tr.worst)
 	}
@@ -40,8 +42,7 @@ func TestWhatIsNotKnownHoldsNothing(t *testing.T) {
 
 	none := tryOf(1, fault.OK, verify.None, 1)
 	none.res.Changes = tree.Changes{}
-	none.limits()
-	if none.worst != nil {
+	if err := none.limits(t.Context()); err != nil || none.worst != nil {
 		t.Errorf("nobody has set a limit: %v", none.worst)
 	}
 }

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -122,5 +123,38 @@ func TestWhatCannotBeLinkedOrCopied(t *testing.T) {
 	o.Link, o.Copy = []string{"dep"}, []string{"dep/deep"}
 	if _, err := NewCopy(t.Context(), o); err == nil || !strings.Contains(err.Error(), "lie in one another") {
 		t.Errorf("one in the other: %v", err)
+	}
+}
+
+// What was lent to the copy does not land with a commit either: the branch comes as one commit, which says why.
+func TestCommitsOfWhatWasLentDoNotLand(t *testing.T) {
+	for _, link := range []bool{true, false} {
+		w := newWorld(t)
+		w.write(".gitignore", ".env\ndep\n")
+		w.write("a", "one\n")
+		w.commit()
+		w.write(".env", "KEY=secret\n")
+		w.write("dep/x", "lib\n")
+		o := w.copyOptions()
+		if o.Copy = []string{".env", "dep"}; link {
+			o.Link, o.Copy = o.Copy, nil
+		}
+		c := w.newCopy(o)
+		w.in(c, "a", "two\n", []string{"add", "-A", "-f"})
+		w.in(c, "a", "two\n", commitAs("all of it")...)
+		w.in(c, "b", "new\n", []string{"rm", "-q", "-r", "--cached", ".env", "dep"})
+		w.in(c, "b", "new\n", commitAs("taken back")...)
+		done, err := w.merge(c)
+		w.must(err)
+		if !strings.Contains(done.Squashed, ".env, which was lent") || done.Commits != 0 {
+			t.Errorf("%+v", done)
+		}
+		if got := w.git("log", "--format=", "--name-only", "-m", "HEAD"); strings.Contains(got, ".env") || strings.Contains(got, "dep") || !strings.Contains(got, "b\n") {
+			t.Errorf("the history has %s", got)
+		}
+		var out bytes.Buffer
+		if some, err := c.Bundle(t.Context(), &out, 1<<20); some || err != nil {
+			t.Errorf("a bundle of it: %v", err)
+		}
 	}
 }

@@ -33,11 +33,8 @@ func (c *Copy) plant(ctx context.Context, g *git, p part) error {
 
 // files fills the tree of one repository and returns the submodules in it.
 func (c *Copy) files(ctx context.Context, g *git, p part) (links []gitlink, err error) {
-	dirty, err := g.set(ctx, "diff-index", "-z", "--name-only", "--no-renames", "--ignore-submodules=dirty", p.commit, "--")
+	dirty, err := g.changed(ctx, p.commit)
 	if err != nil {
-		return nil, err
-	}
-	if err := g.unfilter(ctx, p.commit, dirty); err != nil {
 		return nil, err
 	}
 	if !c.record.Dirty {

@@ -177,6 +177,8 @@ func runCaged(ctx context.Context, cage Cage, dir string, env []string, in io.Re
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case rerr != nil && fault.Of(rerr).Kind == fault.Usage: // a refusal of ours
+		return rerr
 	case rerr != nil:
 		return fmt.Errorf("what git %s printed: %w", args[0], rerr)
 	case errors.As(err, &exit):

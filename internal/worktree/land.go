@@ -28,7 +28,7 @@ type Landed struct {
 
 // Land is [Apply] with what comes after it in the index and in history. dir is the top of a work tree. Entries of the index for other paths stay as they are. With a Message, a path
 // that is to be brought and that is not as in HEAD here is a USAGE fault before anything is changed: the commit would hold more than what was brought; with Index alone so is one of which something is staged that stands nowhere else. Where there are conflicts
-// no commit is made, and those paths are not staged. The commit is made by the user's own git, with the user's hooks; when it fails
+// no commit is made, nothing is staged for one, and with Index those paths are not staged. The commit is made by the user's own git, with the user's hooks; when it fails
 // the files are there, and the error says so.
 func Land(ctx context.Context, base, after *Snapshot, dir, save string, o LandOptions) (Landed, error) {
 	if !o.Index && o.Message == "" {
@@ -78,6 +78,9 @@ func Land(ctx context.Context, base, after *Snapshot, dir, save string, o LandOp
 		if done.Commit, err = u.commit(ctx, paths, o.Message); err != nil {
 			return done, fmt.Errorf("the files are in %s, but they could not be committed: %w", dir, err)
 		}
+	}
+	if !o.Index && len(done.Conflicts) > 0 { // there is no commit for the index to keep step with
+		return done, nil
 	}
 	if err := u.stage(ctx, paths); err != nil {
 		return done, fmt.Errorf("the files are in %s, but they could not be staged: %w", dir, err)

@@ -90,7 +90,7 @@ func TestLandingThatCannotBeACommit(t *testing.T) {
 	if len(done.Conflicts) != 1 || done.Commit != "" || w.head() != head {
 		t.Errorf("with a conflict: %+v", done)
 	}
-	if got := w.git("status", "--porcelain", "edited", "new"); got != " M edited\nA  new\n" {
+	if got := w.git("status", "--porcelain", "edited", "new"); got != " M edited\n?? new\n" {
 		t.Errorf("with a conflict: %q", got)
 	}
 

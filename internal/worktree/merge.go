@@ -149,6 +149,8 @@ func (m *merger) decide(c change) error {
 		m.clash(c, false, "changed here, deleted there")
 	case c.is.mode.IsRegular() && here.mode.IsRegular():
 		return m.lines(c, here)
+	case c.is.mode.Type() == here.mode.Type():
+		m.clash(c, false, "a link that leads elsewhere here than there")
 	default:
 		m.clash(c, false, "a file here, a link there or the reverse")
 	}

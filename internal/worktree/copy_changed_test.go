@@ -1,9 +1,33 @@
 package worktree
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
+
+// What only looks changed, by its times or its inode, is not: after touch, or in a repository that was copied.
+func TestTouchedFilesAreNotChanged(t *testing.T) {
+	w := newWorld(t)
+	w.write("a", "one\n")
+	w.write("b", "two\n")
+	w.commit()
+	later := time.Now().Add(time.Minute)
+	w.must(os.Chtimes(w.path("a"), later, later))
+	w.must(os.Remove(w.path("b")))
+	w.write("b", "two\n")
+	index := w.read(".git/index")
+	c, err := NewCopy(t.Context(), w.copyOptions())
+	w.must(err)
+	if c.Behind() != 0 || c.record.Dirt || w.read(".git/index") != index {
+		t.Errorf("%d files are changed", c.Behind())
+	}
+	w.write("a", "six\n")
+	if c, err = NewCopy(t.Context(), w.copyOptions()); err != nil || c.Behind() != 1 {
+		t.Errorf("%d files are changed, %v", c.Behind(), err)
+	}
+}
 
 // A file is what the user sees of it, whatever a filter of the user's keeps of it, wherever the filter is named; also right after a commit, when git looks into files
 // whose times say too little.
