@@ -116,7 +116,7 @@ func TestAnOnwardCopyHasTheWork(t *testing.T) {
 		if got := c.gitIn(c.dir, "for-each-ref", "--format=%(refname)", "refs/opencode-delegate"); strings.TrimSpace(got) != "refs/opencode-delegate/next" {
 			t.Errorf("refs %q", got)
 		}
-		if got := c.gitIn(next.Tree(), "for-each-ref", "--format=%(refname)"); strings.TrimSpace(got) != "refs/heads/opencode-delegate/next" {
+		if got := c.gitIn(next.Tree(), "for-each-ref", "--format=%(refname)"); strings.TrimSpace(got) != "refs/heads/main\nrefs/heads/opencode-delegate/next" {
 			t.Errorf("branches of the next one %q", got)
 		}
 		c.must(next.Resume(t.Context(), after))

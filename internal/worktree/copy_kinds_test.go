@@ -260,3 +260,37 @@ func TestCopiesOfUnusualPlaces(t *testing.T) {
 		}
 	}
 }
+
+// What is built and checked in a copy asks git for versions and for other branches, and gets the answers of the checkout. None of these refs is taken for the worker's.
+func TestCopiesHaveTheRefsOfTheRepository(t *testing.T) {
+	w := newWorld(t)
+	w.write("a", "one\n")
+	w.commit()
+	w.git("tag", "-a", "v1.0", "-m", "first")
+	w.git("branch", "opencode-delegate") // no branch below it can be
+	w.git("branch", "other")
+	w.git("update-ref", "refs/remotes/origin/main", "HEAD")
+	w.write("a", "two\n")
+	w.commit()
+	w.git("tag", "light")
+	c := w.newCopy(w.copyOptions())
+	fresh, err := c.Fresh(t.Context(), w.place())
+	w.must(err)
+	for _, c := range []*Copy{c, fresh} {
+		for _, ask := range [][]string{{"describe", "--match", "v*"}, {"describe", "--tags"}, {"rev-parse", "main", "other", "origin/main", "v1.0^{commit}"}, {"log", "--format=%s", "origin/main..HEAD"}} {
+			if got, want := w.gitIn(c.Tree(), ask...), w.git(ask...); got != want {
+				t.Errorf("%q: %q, want %q", ask, got, want)
+			}
+		}
+	}
+	w.in(c, "a", "three\n", commitAs("mine")...)
+	w.in(c, "a", "three\n", []string{"tag", "-f", "light", "HEAD"}, []string{"branch", "-f", "other", "HEAD"}, []string{"pack-refs", "--all"})
+	if h := w.history(c); strings.Join(h.Elsewhere, " ") != "refs/heads/other refs/tags/light" || h.subjects() != "mine" || h.Lost != "" {
+		t.Errorf("%+v", h)
+	}
+	_, err = w.merge(c)
+	w.must(err)
+	if got := w.git("for-each-ref", "--format=%(refname) %(subject)", "refs/heads/other", "refs/tags"); strings.Contains(got, "mine") {
+		t.Errorf("the refs of the worker have landed: %s", got)
+	}
+}

@@ -67,6 +67,10 @@ func (c *Copy) template(ctx context.Context, g *git, p part) error {
 	}
 	if p.path == "" {
 		files["HEAD"], files[c.head()] = c.heads()
+		var err error
+		if files["packed-refs"], err = g.refs(ctx); err != nil {
+			return err
+		}
 	}
 	for name, from := range map[string]string{"shallow": g.common, "info/sparse-checkout": g.gitDir} {
 		if text, err := readRegular(filepath.Join(from, filepath.FromSlash(name)), 16<<20); err == nil {
@@ -84,6 +88,23 @@ func (c *Copy) template(ctx context.Context, g *git, p part) error {
 		return err
 	}
 	return g.configure(ctx, p, env)
+}
+
+// refs are the user's tags and branches, local and remote, as a file of packed refs: what is built asks `git describe`, and what is checked asks how far it is from another
+// branch. A name in which the branch of the copy could not be is left out.
+func (g *git) refs(ctx context.Context) (packed string, err error) {
+	var b strings.Builder
+	left := maxRefs
+	err = runGit(ctx, g.top, g.theirs(), nil, func(out io.Reader) error {
+		return each(io.LimitReader(out, maxPackedRefs), '\n', func(line string) error {
+			id, name, _ := strings.Cut(line, " ")
+			if left--; left >= 0 && commitID().MatchString(id) && isRef(name) && !inSlashes("refs/heads/opencode-delegate", name) {
+				b.WriteString(line + "\n")
+			}
+			return nil
+		})
+	}, "for-each-ref", "--format=%(objectname) %(refname)", "refs/tags", "refs/heads", "refs/remotes")
+	return b.String(), err
 }
 
 // head is the file of the branch in a git directory.

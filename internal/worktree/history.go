@@ -168,7 +168,11 @@ func (p *past) read(ctx context.Context, c *Copy) error {
 	if err != nil {
 		return err
 	}
-	elsewhere := r.elsewhere(branch, p.base)
+	began, err := c.began()
+	if err != nil {
+		return err
+	}
+	elsewhere := r.elsewhere(branch, p.base, began)
 	if head != p.base {
 		if err := p.bring(ctx, c, git, head); err != nil {
 			return err
@@ -179,6 +183,18 @@ func (p *past) read(ctx context.Context, c *Copy) error {
 		return err
 	}
 	return p.lent(ctx, c)
+}
+
+// began are the packed refs that the copy began with.
+func (c *Copy) began() (map[string]string, error) {
+	own, err := os.OpenRoot(filepath.Join(c.place, ownGitName))
+	if err != nil {
+		return nil, err
+	}
+	defer own.Close()
+	r := &refs{root: own}
+	err = r.readPacked()
+	return r.packed, err
 }
 
 // lent refuses commits that hold what was linked or copied into the copy.

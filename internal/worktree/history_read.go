@@ -114,8 +114,8 @@ func (r *refs) readPacked() error {
 	return err
 }
 
-// elsewhere names refs that are at other commits than the base, but for the one of HEAD.
-func (r *refs) elsewhere(head, base string) []string {
+// elsewhere names refs that are at other commits than the base, but for the one of HEAD and for those that the copy began with.
+func (r *refs) elsewhere(head, base string, began map[string]string) []string {
 	found := map[string]string{}
 	r.readPacked()
 	for name, id := range r.packed {
@@ -125,7 +125,7 @@ func (r *refs) elsewhere(head, base string) []string {
 	r.loose("refs", &left, found)
 	var names []string
 	for name, id := range found {
-		if name != head && id != base {
+		if name != head && id != base && began[name] != id {
 			names = append(names, name)
 		}
 	}
