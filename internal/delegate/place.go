@@ -12,6 +12,7 @@ import (
 	"opencode-delegate/internal/atomicfile"
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/opencode"
+	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/record"
 	"opencode-delegate/internal/repocode"
 	"opencode-delegate/internal/sandbox"
@@ -77,6 +78,9 @@ func (t *try) settle(ctx context.Context) (err error) {
 	}
 	if n := c.Behind(); n > 0 {
 		t.note("uncommitted changes of %d tracked file(s) are not in the copy; --with-dirty takes them along", n)
+	}
+	if inside := c.Inside(); len(inside) > 0 {
+		t.note("a repository inside of this one is not in the copy: %s%s", plain.Line(inside[0], 120), andMore(len(inside)-1))
 	}
 	t.place = place{dir: c.Dir(req.Dir), root: c.Tree(), home: at, copy: c, base: c.Base(), earlier: earlier}
 	t.res.Isolation = &Isolation{Path: c.Tree(), Branch: c.Branch(), Base: c.BaseCommit(), Ref: c.Ref()}

@@ -48,6 +48,7 @@ type Copy struct {
 	base   *Snapshot
 	made   []part // refs that go again when the copy fails
 	behind int
+	inside []string
 }
 
 // Paths in a record are as tree.Quote gives them.
@@ -96,6 +97,9 @@ func (c *Copy) BaseCommit() string { return c.record.Base }
 
 // Behind is how many tracked files the user had changed and this copy, which NewCopy has made just now, does not have so: WithDirty takes them along.
 func (c *Copy) Behind() int { return c.behind }
+
+// Inside are the repositories that the user has below the tree and that are no submodules of it: NewCopy with WithDirty, just now, has left them out.
+func (c *Copy) Inside() []string { return c.inside }
 
 // Base is the state at the start.
 func (c *Copy) Base() *Snapshot { return c.base }

@@ -95,11 +95,16 @@ func (c *Copy) dirt(ctx context.Context, g *git, p part, known, dirty map[string
 	}
 	present, err := g.set(ctx, args...)
 	for name := range present {
-		if inside := strings.HasSuffix(name, "/"); !inside && (!known[name] || dirty[name]) && !c.depends(joined(p.path, name)) { // a repository inside is not part of this one
+		switch inside := strings.HasSuffix(name, "/"); {
+		case known[name] && !dirty[name], c.depends(joined(p.path, strings.TrimSuffix(name, "/"))):
+		case inside: // a repository is not part of the one around it
+			c.inside = append(c.inside, joined(p.path, strings.TrimSuffix(name, "/")))
+		default:
 			paths = append(paths, name)
 		}
 	}
 	slices.Sort(paths)
+	slices.Sort(c.inside)
 	return paths, err
 }
 

@@ -294,3 +294,30 @@ func TestCopiesHaveTheRefsOfTheRepository(t *testing.T) {
 		t.Errorf("the refs of the worker have landed: %s", got)
 	}
 }
+
+// A repository that lies in the tree and is none of its submodules stays out of a copy, and is named where uncommitted work comes along.
+func TestRepositoriesInsideAreNamed(t *testing.T) {
+	w := newWorld(t)
+	w.write(".gitignore", "ignored\n")
+	w.write("a", "one\n")
+	w.commit()
+	for _, dir := range []string{"z inside", "deep/inside", "ignored/inside"} {
+		w.must(os.MkdirAll(w.path(dir), 0o755))
+		w.gitIn(w.path(dir), "init", "-q")
+		w.write(dir+"/n", "n\n")
+	}
+	w.write("new", "new\n")
+	o := w.copyOptions()
+	o.WithDirty = true
+	c, err := NewCopy(t.Context(), o)
+	w.must(err)
+	if got := strings.Join(c.Inside(), ", "); got != "deep/inside, z inside" {
+		t.Errorf("named are %q", got)
+	}
+	if got := patchLook(t, c.Tree()); strings.Contains(got, "inside") || !strings.Contains(got, "new") {
+		t.Errorf("%s", got)
+	}
+	if c, err = NewCopy(t.Context(), w.copyOptions()); err != nil || len(c.Inside()) != 0 {
+		t.Errorf("%q, %v", c.Inside(), err)
+	}
+}
