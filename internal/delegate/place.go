@@ -1,6 +1,7 @@
 package delegate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -237,18 +238,19 @@ func (t *try) narrow(ctx context.Context) {
 	for _, path := range worktree.Changed(p.base, p.after) {
 		lands[path] = true
 	}
-	files, left := []tree.Change{}, []tree.Change{}
+	files, left, first := []tree.Change{}, []tree.Change{}, ""
 	for i, c := range t.fromTop() {
 		if lands[c.Path] || lands[c.From] {
 			files = append(files, changes.Files[i])
 		} else {
-			left = append(left, changes.Files[i])
+			left, first = append(left, changes.Files[i]), cmp.Or(first, c.Path)
 		}
 	}
 	if len(left) == 0 {
 		return
 	}
-	t.note("%s stay(s) in the copy: git ignores it", name(left))
+	// Of what is held and has not changed for us, such as the mode of a directory, a patch has nothing to say.
+	t.note("%s stay(s) in the copy: %s", name(left), cmp.Or(p.after.Why(first), "a patch cannot hold it"))
 	changes.Files, changes.Insertions, changes.Deletions = files, nil, nil
 	if added, removed, err := worktree.Lines(ctx, p.base, p.after, patchLimit); err == nil {
 		changes.Insertions, changes.Deletions = &added, &removed

@@ -201,6 +201,16 @@ func (s *Snapshot) Left() (holes []Hole, all int) {
 	return slices.Clone(s.list.holes[:min(len(s.list.holes), 1000)]), len(s.list.holes)
 }
 
+// Why is the reason for which a path is not covered; empty when it is.
+func (s *Snapshot) Why(path string) string {
+	for _, h := range s.list.holes {
+		if inSlashes(h.Path, path) {
+			return h.Why
+		}
+	}
+	return ""
+}
+
 // End records what the run has left, so that Restore can tell the run's changes from later ones. Nothing of the run may be alive.
 func (s *Snapshot) End(ctx context.Context) error {
 	l, err := s.now(ctx)
