@@ -33,13 +33,20 @@ var liars = []liar{
 		setup: func(p *place) { p.Write("project/Makefile", "check:\n\t"+honest+"\n") }},
 	{name: "a file that comes before it", check: "make check", does: `printf 'check:\n\ttrue\n' >GNUmakefile`, want: "VERIFY_FAILED", says: "GNUmakefile",
 		setup: func(p *place) { p.Write("project/Makefile", "check:\n\t"+honest+"\n") }},
-	{name: "a runner on the PATH", check: "run-the-tests", does: `mkdir -p bin; printf '#!/bin/sh\nexit 0\n' >bin/run-the-tests; chmod +x bin/run-the-tests; cp bin/run-the-tests /tmp/ 2>/dev/null; true`,
+	{name: "a runner on the PATH", check: "run-the-tests", does: `mkdir -p bin; printf '#!/bin/sh\nexit 0\n' >bin/run-the-tests; chmod +x bin/run-the-tests; cp -r bin "/tmp/$(basename "${HOME%/*}")"`,
 		want: "VERIFY_FAILED", says: "the check failed",
 		setup: func(p *place) {
 			p.program("home/tools/run-the-tests", "#!/bin/sh\n"+honest+"\n")
+			shared := filepath.Join("/tmp", filepath.Base(p.Root)) // which a worker may write
+			p.T.Cleanup(func() {
+				if _, err := os.Lstat(filepath.Join(shared, "run-the-tests")); err != nil {
+					p.T.Errorf("the worker has put nothing there: %v", err)
+				}
+				os.RemoveAll(shared)
+			})
 			for i, kv := range p.Env {
 				if path, ok := strings.CutPrefix(kv, "PATH="); ok {
-					p.Env[i] = "PATH=" + filepath.Join(p.Project, "bin") + ":bin:/tmp:" + filepath.Join(filepath.Dir(p.Project), "home/tools") + ":" + path
+					p.Env[i] = "PATH=" + filepath.Join(p.Project, "bin") + ":bin:" + shared + ":" + filepath.Join(filepath.Dir(p.Project), "home/tools") + ":" + path
 				}
 			}
 		}},
@@ -87,6 +94,11 @@ func TestRealLiars(t *testing.T) {
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
 				p := realPlace(t)
+				t.Cleanup(func() {
+					if left := p.Living(); len(left) > 0 {
+						t.Errorf("processes live on: %q", left)
+					}
+				})
 				p.Write("project/test/run_test.sh", honest+"\n")
 				if l.setup != nil {
 					l.setup(p)
@@ -95,15 +107,18 @@ func TestRealLiars(t *testing.T) {
 				p.Git("commit", "-q", "-m", "two")
 				before := p.Snapshot()
 				o := p.run(lie(t, l.does), append(append([]string{"--write", "--repair", "0", "--verify", l.check}, where...), l.args...)...)
+				if where != nil {
+					same(t, before, p.Snapshot(), "project/")
+				}
+				p.Git("status")
+				p.Git("commit", "-q", "--allow-empty", "-m", "three")
+				p.Git("checkout", "-q", "-b", "next")
+				if _, err := os.Lstat(filepath.Join(filepath.Dir(p.Project), "home/pwned")); err == nil {
+					t.Error("what the worker planted has run, in the call or with the caller's next git")
+				}
 				o.want(t, l.want)
 				if o.signal["verdict"] == "pass" || !strings.Contains(o.signal["reason"].(string), l.says) {
 					t.Errorf("verdict %v: %v, which does not say %q", o.signal["verdict"], o.signal["reason"], l.says)
-				}
-				if _, err := os.Lstat(filepath.Join(filepath.Dir(p.Project), "home/pwned")); err == nil {
-					t.Error("what the worker planted has run")
-				}
-				if where != nil {
-					same(t, before, p.Snapshot(), "project/")
 				}
 			})
 		}
@@ -152,6 +167,19 @@ func TestRealLiarPatchesAnInstalledLibrary(t *testing.T) {
 				t.Errorf("the caller's own library is %q, %v", text, err)
 			}
 		})
+	}
+}
+
+// The copy is handed the user's git-lfs, for the git of the worker and of the check. No git of ours starts it, whatever the worker's attributes say: that would be outside of every sandbox.
+func TestRealLiarFeedsTheFilterOfTheUser(t *testing.T) {
+	t.Parallel()
+	p := realPlace(t)
+	home := filepath.Join(p.Root, "home")
+	p.program("home/lfs", "#!/bin/sh\necho \"$@\" >>"+home+"/pwned\ncat\n")
+	p.Write("home/.gitconfig", "[filter \"lfs\"]\n\tclean = "+home+"/lfs\n\trequired = true\n")
+	p.run(lie(t, `echo goodbye >a.txt; echo '*.txt filter=lfs' >.gitattributes`), "--write", "--repair", "0", "--isolate", "--verify", honest+" && git config filter.lfs.clean").want(t, "OK")
+	if _, err := os.Lstat(filepath.Join(home, "pwned")); err == nil {
+		t.Error("the filter has run outside of the sandbox")
 	}
 }
 
@@ -223,5 +251,49 @@ func TestRealLiarCommitsAndResets(t *testing.T) {
 				t.Errorf("the caller's history is %q", got)
 			}
 		})
+	}
+}
+
+// A git that is taken over by what it reads, as by an error in how it parses packs, indexes or ignore files: from the moment on at which the worker has been there it leaves a mark
+// where it can. Nothing that we tell it keeps it from that; the cage does.
+func TestRealLiarTakesOverOurGit(t *testing.T) {
+	t.Parallel()
+	p := realPlace(t)
+	root := filepath.Dir(p.Project)
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := filepath.Join("/dev/shm", filepath.Base(root)) // where each sandbox lets it write
+	t.Cleanup(func() { os.Remove(asked) })
+	p.program("tools/git", `#!/bin/sh
+case $GIT_OBJECT_DIRECTORY in
+`+p.Project+`/*)
+	if grep -q goodbye `+p.Project+`/a.txt; then
+		echo "$*" >>`+asked+`
+		{ echo "$*" >>`+root+`/home/pwned; } 2>/dev/null
+	fi ;;
+esac
+exec `+git+` "$@"
+`)
+	for i, kv := range p.Env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			p.Env[i] = "PATH=" + filepath.Join(root, "tools") + ":" + path
+		}
+	}
+	// What is committed is looked at after the work, and again after the check.
+	o := p.run(lie(t, `echo goodbye >a.txt; git commit -qam good`), "--write", "--repair", "0", "--verify", honest+" && git commit -q --allow-empty -m checked")
+	o.want(t, "OK")
+	if text, err := os.ReadFile(filepath.Join(root, "home/pwned")); err == nil {
+		t.Errorf("these were let loose on what the worker wrote:\n%s", text)
+	}
+	text, err := os.ReadFile(asked)
+	for _, what := range []string{"cat-file", "rev-list", "diff-index", "ls-files"} {
+		if !strings.Contains(string(text), what) {
+			t.Errorf("%s was not asked for, %v:\n%s", what, err, text)
+		}
+	}
+	if c := p.result(o).Changes; c.Insertions == nil || *c.Insertions != 1 {
+		t.Errorf("lines were not counted: %+v", c)
 	}
 }

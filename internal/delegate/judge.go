@@ -113,7 +113,12 @@ func (t *try) lookAgain(ctx context.Context, before view) error {
 		t.note("changed files are not known: %v", before.err)
 		return nil
 	}
-	after, err := tree.Take(ctx, t.place.dir, tree.Options{Since: before.tree})
+	cage, done, err := t.gitCage()
+	if err != nil {
+		return err
+	}
+	defer done()
+	after, err := tree.Take(ctx, t.place.dir, tree.Options{Since: before.tree, Cage: cage})
 	if err != nil {
 		t.res.Changes.Reason = "the tree could not be read after the run"
 		t.note("changed files are not known: %v", err)
@@ -169,10 +174,10 @@ func (t *try) lookAfterCheck(ctx context.Context, before view, list []Check) {
 	defer cancel()
 	known := len(t.res.Violations)
 	t.guard(ctx, before)
-	t.noteWritten(ctx)
 	cage, done, err := t.gitCage()
 	if err == nil {
 		defer done()
+		t.noteWritten(ctx, cage)
 		err = t.place.base.EndHistory()
 	}
 	if err != nil {
@@ -191,11 +196,11 @@ func (t *try) lookAfterCheck(ctx context.Context, before view, list []Check) {
 }
 
 // noteWritten says what checks in place have left in the caller's tree: it is no part of the work, and no undo knows it.
-func (t *try) noteWritten(ctx context.Context) {
+func (t *try) noteWritten(ctx context.Context, cage worktree.Cage) {
 	if t.left == nil {
 		return
 	}
-	now, err := tree.Take(ctx, t.place.dir, tree.Options{Since: t.left})
+	now, err := tree.Take(ctx, t.place.dir, tree.Options{Since: t.left, Cage: cage})
 	if err != nil {
 		return
 	}

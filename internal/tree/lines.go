@@ -22,7 +22,7 @@ func countLines(ctx context.Context, before, after *Snapshot, pairs []pair) (ins
 		return 0, 0, false
 	}
 	defer root.Close()
-	old := newObjects(ctx, before.git, before.stores)
+	old := newObjects(ctx, before.git, before.stores, after.cage)
 	defer old.close()
 	left := int64(maxCounted)
 	for _, p := range pairs {

@@ -48,6 +48,7 @@ type objects struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	git     string
+	cage    Cage
 	stores  []string
 	scratch string
 	readers []*objectReader
@@ -60,8 +61,8 @@ type objectReader struct {
 	bad bool
 }
 
-func newObjects(ctx context.Context, git string, stores []string) *objects {
-	o := &objects{git: git, stores: stores}
+func newObjects(ctx context.Context, git string, stores []string, cage Cage) *objects {
+	o := &objects{git: git, cage: cage, stores: stores}
 	o.ctx, o.cancel = context.WithTimeout(ctx, objectTime)
 	return o
 }
@@ -108,7 +109,13 @@ func (o *objects) start() error {
 		return err
 	}
 	for _, store := range o.stores {
-		r := &objectReader{cmd: exec.CommandContext(o.ctx, git, "cat-file", "--batch")}
+		argv, more := []string{git, "cat-file", "--batch"}, []string(nil)
+		if o.cage != nil {
+			if argv, more, err = o.cage(argv); err != nil {
+				return err
+			}
+		}
+		r := &objectReader{cmd: exec.CommandContext(o.ctx, argv[0], argv[1:]...)}
 		r.cmd.Dir = o.scratch
 		r.cmd.WaitDelay = time.Second
 		r.cmd.Env = []string{
@@ -116,6 +123,7 @@ func (o *objects) start() error {
 			"GIT_DIR=" + o.scratch, "GIT_OBJECT_DIRECTORY=" + store, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
 			"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_ALLOW_PROTOCOL=none",
 		}
+		r.cmd.Env = append(r.cmd.Env, more...)
 		if r.in, err = r.cmd.StdinPipe(); err != nil {
 			return err
 		}

@@ -47,7 +47,12 @@ type Options struct {
 	// Git is the git program that reads old contents from the object store. Empty means the one in PATH. Without git, insertions and
 	// deletions may be unknown; the list of files is not affected.
 	Git string
+	// Cage is closed around that git in [Compare], where the snapshot is the later of the two: a run may have written what git reads. nil is none.
+	Cage Cage
 }
+
+// A Cage wraps a command so that it can change nothing; argv[0] is an absolute path. env is what its environment needs beyond.
+type Cage func(argv []string) (wrapped, env []string, err error)
 
 const (
 	defaultMaxEntries = 1_000_000
@@ -73,6 +78,7 @@ func (o Options) withDefaults() Options {
 type Snapshot struct {
 	dir     string // absolute, links resolved
 	git     string
+	cage    Cage
 	taken   time.Time
 	entries []entry  // in the order of compareNames
 	stores  []string // object directories of the repositories that the directory belongs to or holds
@@ -114,7 +120,7 @@ func Take(ctx context.Context, dir string, o Options) (*Snapshot, error) {
 		return nil, fmt.Errorf("fingerprint of %s: %w", dir, err)
 	}
 	defer root.Close()
-	s := &Snapshot{dir: real, git: o.Git, taken: time.Now()}
+	s := &Snapshot{dir: real, git: o.Git, cage: o.Cage, taken: time.Now()}
 	w := &walker{ctx: ctx, s: s, left: o.MaxEntries}
 	w.dir(root, "", 0)
 	s.stores = objectStores(real, w.repositories)

@@ -223,7 +223,7 @@ func (c *Copy) fill(ctx context.Context, o CopyOptions) (err error) {
 	if c.base, err = take(ctx, c.Tree(), filepath.Join(c.place, baseName), Options{}.withDefaults(), covered{}); err != nil {
 		return err
 	}
-	if err := c.repositories(ctx); err != nil {
+	if err := c.repositories(ctx, true); err != nil {
 		return err
 	}
 	return c.dependencies(ctx, true)

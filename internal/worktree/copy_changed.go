@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,26 +20,16 @@ import (
 func (g *git) changed(ctx context.Context, commit string) (map[string]bool, error) {
 	diff := []string{"diff-index", "-z", "--name-only", "--no-renames", "--ignore-submodules=dirty", commit, "--"}
 	dirty, err := g.set(ctx, diff...)
-	if err != nil || len(dirty) == 0 {
+	if _, none := os.Lstat(filepath.Join(g.gitDir, "index")); err != nil || len(dirty) == 0 || errors.Is(none, fs.ErrNotExist) {
 		return dirty, err
-	}
-	index, err := readRegular(filepath.Join(g.gitDir, "index"), maxIndex)
-	if err != nil {
-		return dirty, nil // too large, or none
-	}
-	o := *g
-	fresh := filepath.Join(g.scratch, "fresh")
-	o.env = append(g.env[:len(g.env):len(g.env)], "GIT_INDEX_FILE="+fresh)
-	if err := os.WriteFile(fresh, index, 0o600); err != nil {
-		return nil, err
 	}
 	filtered, err := g.filtered(ctx, slices.Sorted(maps.Keys(dirty)))
 	if err != nil {
 		return nil, err
 	}
 	if len(filtered) > 0 {
-		ahead := time.Now().Add(time.Hour)
-		if err := os.Chtimes(fresh, ahead, ahead); err != nil {
+		o, err := g.withIndex(func(time.Time) time.Time { return time.Now().Add(time.Hour) })
+		if err != nil {
 			return nil, err
 		}
 		byTimes, err := o.set(ctx, diff...)
@@ -50,9 +41,11 @@ func (g *git) changed(ctx context.Context, commit string) (map[string]bool, erro
 				delete(dirty, name)
 			}
 		}
-		if err := os.WriteFile(fresh, index, 0o600); err != nil {
-			return nil, err
-		}
+	}
+	// The time of the index is what tells git which files to read again.
+	o, err := g.withIndex(func(its time.Time) time.Time { return its })
+	if err != nil {
+		return nil, err
 	}
 	said := (*refusal)(nil)
 	if err := o.run(ctx, nil, nil, "update-index", "-q", "--refresh"); err != nil && !errors.As(err, &said) { // it refuses where something is changed
@@ -61,6 +54,25 @@ func (g *git) changed(ctx context.Context, commit string) (map[string]bool, erro
 	byContent, err := o.set(ctx, diff...)
 	maps.DeleteFunc(dirty, func(name string, _ bool) bool { return !byContent[name] })
 	return dirty, err
+}
+
+// withIndex is the same git with an index of its own, of a time that is made of that of the index.
+func (g *git) withIndex(when func(its time.Time) time.Time) (*git, error) {
+	name := filepath.Join(g.gitDir, "index")
+	fi, err := os.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	o, own := *g, filepath.Join(g.scratch, "index")
+	o.env = append(g.env[:len(g.env):len(g.env)], "GIT_INDEX_FILE="+own)
+	if err := os.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err = cloneFile(name, own); err == nil {
+		at := when(fi.ModTime())
+		err = os.Chtimes(own, at, at)
+	}
+	return &o, err
 }
 
 // maxAttributes is how much of a file of attributes git reads, in bytes (git 2.39.5).

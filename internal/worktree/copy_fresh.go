@@ -63,7 +63,7 @@ func (c *Copy) make(ctx context.Context, n *Copy, with *Snapshot, place string) 
 		if err := with.pour(ctx, n.Tree()); err != nil {
 			return err
 		}
-		if err := n.repositories(ctx); err != nil {
+		if err := n.repositories(ctx, with == c.base); err != nil {
 			return err
 		}
 		return n.dependencies(ctx, with == c.base)

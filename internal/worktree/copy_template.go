@@ -220,8 +220,8 @@ func (c *Copy) excludes(at string) string {
 	return b.String()
 }
 
-// repositories give the tree its git directories.
-func (c *Copy) repositories(ctx context.Context) error {
+// repositories give the tree its git directories. No git looks at files that are not the user's.
+func (c *Copy) repositories(ctx context.Context, users bool) error {
 	if err := copyOwn(filepath.Join(c.place, ownGitName), filepath.Join(c.Tree(), ".git")); err != nil {
 		return err
 	}
@@ -241,6 +241,9 @@ func (c *Copy) repositories(ctx context.Context) error {
 			if err := root.WriteFile(p.path+"/.git", []byte(text), 0o600); err != nil {
 				return err
 			}
+		}
+		if !users {
+			continue
 		}
 		if err := c.refresh(ctx, filepath.Join(c.Tree(), filepath.FromSlash(git)), filepath.Join(c.Tree(), filepath.FromSlash(p.path))); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"opencode-delegate/internal/gitconfig"
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/repocode"
+	"opencode-delegate/internal/tree"
 )
 
 // patience bounds one git. None of what is asked takes long; a pipe in the place of a file would take for ever.
@@ -30,9 +31,8 @@ type git struct {
 	cage                Cage
 }
 
-// A Cage wraps a command so that it can change nothing; argv[0] is an absolute path. env is what its environment needs beyond. It is asked for where a
-// git reads what a worker may have written; nil is none.
-type Cage func(argv []string) (wrapped, env []string, err error)
+// A Cage is closed around a git that reads what a worker may have written; nil is none.
+type Cage = tree.Cage
 
 func newGit(environ []string, top, gitDir, common string) (*git, error) {
 	return newGitWithIndex(environ, top, gitDir, common, filepath.Join(gitDir, "index"))
