@@ -34,7 +34,7 @@ func ParseGlobs(what string, globs []string) (Globs, error) {
 		case pattern == ".." || strings.HasPrefix(pattern, "../"):
 			return nil, fault.New(fault.Usage, "%s: %q leads out of the work tree; globs are relative to its top", what, text)
 		case strings.HasPrefix(text, "!"):
-			return nil, fault.New(fault.Usage, `%s: %.60q: "!" takes nothing out of a list of globs; a name that begins so is written \\!`, what, text)
+			return nil, fault.New(fault.Usage, `%s: %.60q: "!" takes nothing out of a list of globs; a name that begins so is written \!`, what, text)
 		case !anchored:
 			pattern = "**/" + pattern
 		}
