@@ -45,7 +45,7 @@ func TestRealSubagentsSpendFromTheCap(t *testing.T) {
 	free := p.run("[[mock:task]]", "--write", "--profile", "trusted-test", "--allow-no-changes").want(t, "OK")
 	u := p.result(free).Usage
 	own := u.Input + u.Output + u.Reasoning + u.CacheRead + u.CacheWrite
-	o := p.run("[[mock:task]]", "--write", "--profile", "trusted-test", "--allow-no-changes", "--verify", honest, "--isolate", "--max-tokens", fmt.Sprint(own+1)).want(t, "BUDGET_EXCEEDED")
+	o := p.run("[[mock:task]]", "--write", "--profile", "trusted-test", "--allow-no-changes", "--verify", "grep -q goodbye a.txt", "--isolate", "--max-tokens", fmt.Sprint(own+1)).want(t, "BUDGET_EXCEEDED")
 	r := p.result(o)
 	if len(r.Attempts) != 1 || r.Attempts[0].Verdict != "fail" || !strings.Contains(r.Reason, "leaves nothing for another attempt") {
 		t.Errorf("%s: %+v", r.Reason, r.Attempts)

@@ -7,13 +7,14 @@ import (
 	"opencode-delegate/internal/breakeven"
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/permission"
+
+	"github.com/charmbracelet/x/term"
 )
 
-// advice says that a task is too small to be handed over. It is for an agent that calls, whose own reading is dear; a person has no such
-// price. A task that goes on in a session builds on what was read there, and a verb's own brief is no small one.
+// advice says that a task is too small to be handed over. A task that goes on in a session builds on what was read there, and a verb's own brief is no small one.
 func advice(c call.Call, prompt string) string {
 	req := c.Request
-	if req.Caller == call.Shell || c.Recipe || c.Continue || req.Session != "" {
+	if c.Recipe || c.Continue || req.Session != "" {
 		return ""
 	}
 	files := append([]string(nil), req.Files...)
@@ -32,4 +33,10 @@ func advice(c call.Call, prompt string) string {
 		}
 	}
 	return u.Advice()
+}
+
+// watched reports whether a person reads what this call says, and not an agent, whatever its name: to read and to write costs a person no tokens.
+func (a *App) watched(c call.Call) bool {
+	f, ok := a.Stderr.(*os.File)
+	return ok && c.Request.Caller == call.Shell && term.IsTerminal(f.Fd())
 }

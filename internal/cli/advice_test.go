@@ -42,7 +42,7 @@ func TestAdvice(t *testing.T) {
 		"a file that is absent": {agent(nothing), "What does other.go do?", false},
 		"a link":                {agent(nothing), "What does link.go do?", false},
 		"a file elsewhere":      {agent(nothing), "What does ../" + filepath.Base(dir) + "/small.go do?", false},
-		"a person":              {agent(func(c *call.Call) { c.Request.Caller = call.Shell }), "What does small.go do?", false},
+		"an agent of no name":   {agent(func(c *call.Call) { c.Request.Caller = call.Shell }), "What does small.go do?", true},
 		"a verb":                {agent(func(c *call.Call) { c.Recipe = true }), "What does small.go do?", false},
 		"a session":             {agent(func(c *call.Call) { c.Request.Session = "ses_a" }), "What does small.go do?", false},
 		"the newest session":    {agent(func(c *call.Call) { c.Continue = true }), "What does small.go do?", false},

@@ -160,7 +160,7 @@ func (a *App) Notes(c call.Call, prompt string) []string {
 	if strings.HasPrefix(c.Request.Dir, "/mnt/") && isWSL() {
 		notes = append(notes, "work below /mnt is slow under WSL; a directory of the Linux file system is faster")
 	}
-	if text := advice(c, prompt); text != "" {
+	if text := advice(c, prompt); text != "" && !a.watched(c) {
 		notes = append(notes, text)
 	}
 	if a.Secrets.Found(prompt) {
