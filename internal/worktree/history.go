@@ -172,13 +172,12 @@ func (p *past) read(ctx context.Context, c *Copy) error {
 	if err != nil {
 		return err
 	}
-	elsewhere := r.elsewhere(branch, p.base, began)
-	if head != p.base {
-		if err := p.bring(ctx, c, git, head); err != nil {
-			return err
-		}
+	if p.Head, p.Branch, p.Elsewhere = head, branch, r.elsewhere(branch, p.base, began); head == p.base {
+		return nil
 	}
-	p.Head, p.Branch, p.Elsewhere = head, branch, elsewhere
+	if err := p.bring(ctx, c, git, head); err != nil {
+		return err
+	}
 	if err := p.list(ctx); err != nil {
 		return err
 	}
