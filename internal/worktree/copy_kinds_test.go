@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,6 +45,9 @@ func submodules(t *testing.T) *world {
 	return w
 }
 
+// describes is what `git submodule status` says of the nearest ref of a submodule.
+var describes = regexp.MustCompile(` \(.*\)`)
+
 func TestSubmodulesComeAlong(t *testing.T) {
 	w := submodules(t)
 	inner, outer := "lib/outer one/lib/inner", "lib/outer one"
@@ -54,6 +58,9 @@ func TestSubmodulesComeAlong(t *testing.T) {
 	for _, c := range []*Copy{c, fresh} {
 		if got, want := patchLook(t, c.Tree()), patchLook(t, w.dir); got != want {
 			t.Errorf("%s", differs(want, got))
+		}
+		if got, want := w.gitIn(c.Tree(), "submodule", "status", "--recursive"), w.git("submodule", "status", "--recursive"); describes.ReplaceAllString(got, "") != describes.ReplaceAllString(want, "") {
+			t.Errorf("the submodules are\n%swant\n%s", got, want)
 		}
 		for _, at := range []string{".", outer, inner} {
 			dir := filepath.Join(c.Tree(), at)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"opencode-delegate/internal/fault"
 	"opencode-delegate/internal/repocode"
@@ -42,6 +43,12 @@ func (c *Copy) module(ctx context.Context, environ []string, in part, link gitli
 	}
 	if err := c.keep(ctx, g, commit); err != nil {
 		return err
+	}
+	// Where git keeps it says what it is called; without that git takes it for one that nobody wants.
+	if name, ok := strings.CutPrefix(gitDir, filepath.Join(in.common, "modules")+string(filepath.Separator)); ok {
+		if err := runGit(ctx, in.own, ownEnv(in.own), nil, nil, "config", "submodule."+filepath.ToSlash(name)+".active", "true"); err != nil {
+			return err
+		}
 	}
 	c.record.Modules = append(c.record.Modules, moduleRecord{at, gitDir, common, commit})
 	parts := c.parts()
