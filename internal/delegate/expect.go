@@ -12,9 +12,26 @@ import (
 	"opencode-delegate/internal/plain"
 	"opencode-delegate/internal/tree"
 	"opencode-delegate/internal/verify"
+	"opencode-delegate/internal/worktree"
 )
 
-// limits holds the changes against what the caller has allowed, and in a copy each commit too: it would land with the branch, whatever a later one took back.
+// committed are the paths that the worker's commits have changed.
+func (t *try) committed(ctx context.Context) ([]string, error) {
+	switch {
+	case t.place.copy != nil:
+		return t.place.copy.Touched(ctx)
+	case t.place.base == nil:
+		return nil, nil
+	}
+	cage, done, err := t.gitCage()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return t.place.base.Touched(ctx, worktree.HistoryOptions{Environ: t.run.plan.host.Environ, Cage: cage})
+}
+
+// limits holds the changes against what the caller has allowed, and each commit of the worker too: it is in the branch, whatever a later one took back.
 func (t *try) limits(ctx context.Context) error {
 	c, changes := t.run.checks, t.res.Changes
 	if len(c.AllowPath)+len(c.ForbidPath) == 0 {
@@ -25,14 +42,12 @@ func (t *try) limits(ctx context.Context) error {
 		return nil
 	}
 	all := slices.Clone(t.fromTop())
-	if t.place.copy != nil {
-		names, err := t.place.copy.Touched(ctx)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			all = append(all, tree.Change{Path: name})
-		}
+	names, err := t.committed(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		all = append(all, tree.Change{Path: name})
 	}
 	bad := verify.Paths(c.allow, c.forbid, all)
 	var list []Violation

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -201,39 +199,12 @@ func (p *past) lent(ctx context.Context, c *Copy) error {
 	if p.All == 0 || len(c.record.Link)+len(c.record.Copied) == 0 {
 		return nil
 	}
-	return p.touched(ctx, func(name string) error {
+	return touched(ctx, p.run, p.Head, p.base, func(name string) error {
 		if c.depends(name) {
 			return lost("they hold %s, which was lent to the copy and never lands", tree.Quote(name))
 		}
 		return nil
 	})
-}
-
-// Touched are the paths that any of the worker's commits that would land has changed, sorted, also where a later one took the change back: who lands the commits
-// lands what each of them holds.
-func (c *Copy) Touched(ctx context.Context) ([]string, error) {
-	p, err := c.past(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer p.close()
-	if p.Lost != "" || p.Rewritten || p.All == 0 { // they land as one commit that holds the result
-		return nil, nil
-	}
-	all := map[string]bool{}
-	err = p.touched(ctx, func(name string) error { all[name] = true; return nil })
-	return slices.Sorted(maps.Keys(all)), err
-}
-
-// touched calls do with the paths that each commit has changed against each of its parents.
-func (p *past) touched(ctx context.Context, do func(name string) error) error {
-	err := runGit(ctx, p.dir, p.env, nil, func(out io.Reader) error {
-		return each(out, 0, func(name string) error { return do(strings.TrimLeft(name, "\n")) })
-	}, "log", "-z", "--format=", "--name-only", "-m", "--no-renames", "--no-show-signature", p.Head, "^"+p.base)
-	if said := (*lostError)(nil); errors.As(err, &said) {
-		return said
-	}
-	return err
 }
 
 // bring takes the objects that head needs and the base does not have: copied, packed, unpacked and checked.
