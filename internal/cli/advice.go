@@ -7,8 +7,6 @@ import (
 	"opencode-delegate/internal/breakeven"
 	"opencode-delegate/internal/call"
 	"opencode-delegate/internal/permission"
-
-	"github.com/charmbracelet/x/term"
 )
 
 // advice says that a task is too small to be handed over. A task that goes on in a session builds on what was read there, and a verb's own brief is no small one.
@@ -38,5 +36,9 @@ func advice(c call.Call, prompt string) string {
 // watched reports whether a person reads what this call says, and not an agent, whatever its name: to read and to write costs a person no tokens.
 func (a *App) watched(c call.Call) bool {
 	f, ok := a.Stderr.(*os.File)
-	return ok && c.Request.Caller == call.Shell && term.IsTerminal(f.Fd())
+	if !ok || c.Request.Caller != call.Shell {
+		return false
+	}
+	fi, err := f.Stat()
+	return err == nil && fi.Mode()&os.ModeCharDevice != 0 // a terminal, or nothing
 }
