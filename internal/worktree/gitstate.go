@@ -35,8 +35,9 @@ type gitState struct {
 	Unknown string            `json:"unknown,omitempty"` // why nothing of the following is known
 	Head    string            `json:"head,omitempty"`    // the line in the file
 	Refs    map[string]string `json:"refs,omitempty"`
-	Index   string            `json:"index,omitempty"` // what it means, as a sum; "-": there is none; empty: not known
-	Files   map[string][]byte `json:"files,omitempty"` // of the git directory, or below common: what is under way, the stash's log
+	Index   string            `json:"index,omitempty"`  // what it means, as a sum; "-": there is none; empty: not known
+	Hidden  []string          `json:"hidden,omitempty"` // at an end: what git has stopped to look at since, as tree.Quote gives it; the first of it
+	Files   map[string][]byte `json:"files,omitempty"`  // of the git directory, or below common: what is under way, the stash's log
 	Ignored []string          `json:"ignored,omitempty"`
 	Loose   string            `json:"loose,omitempty"` // why objects are not kept
 }

@@ -10,9 +10,10 @@ import (
 
 // An index is what git has written into a file of that name (gitformat-index(5), versions 2 to 4), as far as it means something.
 type index struct {
-	blobs map[string]string // of stage 0: the names of the contents, in hex, by path
-	mean  [sha256.Size]byte // of all paths, modes, contents, stages and marks; times and caches do not count
-	split bool              // a part of it stands in another file
+	blobs  map[string]string // of stage 0: the names of the contents, in hex, by path
+	hidden map[string]bool   // of stage 0: git does not look at the file, since the entry is marked "assume unchanged" or "skip worktree"
+	mean   [sha256.Size]byte // of all paths, modes, contents, stages and marks; times and caches do not count
+	split  bool              // a part of it stands in another file
 }
 
 var errIndex = errors.New("the index is not as git writes it")
@@ -25,11 +26,13 @@ const (
 	indexExtended = 0x4000
 	indexStage    = 0x3000
 	indexMarks    = 0xb000 // assume-valid and the stage
+	indexAssume   = 0x8000
+	indexSkip     = 0x4000 // of the extended flags
 )
 
 // parseIndex reads an index. idSize is the length of an object's name, in bytes.
 func parseIndex(data []byte, idSize int) (index, error) {
-	x := index{blobs: map[string]string{}}
+	x := index{blobs: map[string]string{}, hidden: map[string]bool{}}
 	if len(data) < indexHeader+idSize || string(data[:4]) != "DIRC" {
 		return x, errIndex
 	}
@@ -69,6 +72,9 @@ func parseIndex(data []byte, idSize int) (index, error) {
 		}
 		if flags&indexStage == 0 {
 			x.blobs[string(path)] = hex.EncodeToString(id)
+			if marks[0]&(indexAssume>>8) != 0 || marks[1]&(indexSkip>>8) != 0 {
+				x.hidden[string(path)] = true
+			}
 		}
 		for _, part := range [][]byte{mode, id, marks, path, {0}} {
 			h.Write(part)

@@ -26,6 +26,7 @@ const (
 	Unstashed Kind = "unstashed" // a stash that was there is gone
 	Discarded Kind = "discarded" // uncommitted changes of tracked files are gone: these are as they were committed
 	Cleaned   Kind = "cleaned"   // all untracked files are gone, and there were several
+	Hidden    Kind = "hidden"    // git was told to overlook what becomes of tracked files
 	Broken    Kind = "broken"    // the repository is gone, or cannot be read any more
 )
 
@@ -42,7 +43,7 @@ const (
 
 // Violation reports whether this is nothing that a run may do unasked.
 func (k Kind) Violation() bool {
-	return slices.Contains([]Kind{Reset, Rewritten, Deleted, Stashed, Unstashed, Discarded, Cleaned, Broken}, k)
+	return slices.Contains([]Kind{Reset, Rewritten, Deleted, Stashed, Unstashed, Discarded, Cleaned, Hidden, Broken}, k)
 }
 
 // A Rewrite is one thing that a run did to the history.
@@ -97,6 +98,7 @@ func (s *Snapshot) History(ctx context.Context, o HistoryOptions) ([]Rewrite, er
 	t.head()
 	t.stash()
 	t.underWay()
+	t.hidden()
 	if err := t.uncommitted(); err != nil {
 		return nil, fmt.Errorf("the history of %s: %w", s.list.dir, err)
 	}
@@ -142,7 +144,11 @@ func (s *Snapshot) gitNow(before *gitState) *gitState {
 		now, _ := readGitState(s.list.dir)
 		return now
 	}
-	now, _ := before.again()
+	now, index := before.again()
+	was, err := readRegular(filepath.Join(s.store, gitIndexName), maxIndex)
+	if err == nil && index != nil {
+		now.Hidden = newlyHidden(was, index, before.idSize())
+	}
 	return now
 }
 

@@ -21,6 +21,40 @@ func (w *world) gitLook() string {
 	return head + refs + stash + string(state) + w.git("ls-files", "-s") + w.git("status", "--porcelain") + w.git("log", "--oneline", "--all")
 }
 
+// Who hides a change from git is found, also by a later look; what was hidden before, as by a sparse checkout, is the user's, and so are files that came since.
+func TestHiddenFilesAreSaid(t *testing.T) {
+	for name, hide := range map[string][]string{"assume": {"update-index", "--assume-unchanged", "a"}, "skip": {"update-index", "--skip-worktree", "a"}, "sparse": {"sparse-checkout", "set", "--no-cone", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, f := range []string{"a", "b", "mine"} {
+				w.write(f, f+"\n")
+			}
+			w.commit()
+			w.git("update-index", "--skip-worktree", "mine")
+			s := w.take()
+			w.write("a", "changed\n")
+			if name == "sparse" {
+				w.git("checkout", "-q", "a")
+			}
+			w.git(hide...)
+			w.end(s)
+			told := ""
+			for _, r := range w.historyOf(s) {
+				if told += r.What; r.Kind == Hidden && (!r.Kind.Violation() || strings.Join(r.Paths, " ") != "a" && name != "sparse") {
+					t.Errorf("%+v", r)
+				}
+			}
+			if !strings.Contains(told, "overlook 1 tracked file: a") {
+				t.Errorf("%q", told)
+			}
+			w.restore(s, Undo{History: true})
+			if got := w.git("-c", "core.sparseCheckout=false", "ls-files", "-v"); got != "H a\nH b\nS mine\n" {
+				t.Errorf("after undo %s", got)
+			}
+		})
+	}
+}
+
 func (w *world) historyOf(s *Snapshot) []Rewrite {
 	w.t.Helper()
 	told, err := s.History(w.t.Context(), HistoryOptions{Environ: w.environ()})
