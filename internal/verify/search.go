@@ -96,6 +96,10 @@ func (s *search) script(text string, dirs ...string) {
 				}
 			}
 			s.call(words, dirs)
+		case *syntax.Assign:
+			if node.Name != nil && node.Value != nil && isLoader(node.Name.Value) {
+				s.loaded(literal(node.Value), dirs)
+			}
 		case *syntax.Redirect:
 			if node.Word != nil {
 				s.call([]string{"<", literal(node.Word)}, dirs)
@@ -170,6 +174,14 @@ func (s *search) call(words, dirs []string) {
 		default:
 			s.resolve(word, dirs, isScript(words, i))
 		}
+	}
+}
+
+// loaded are the files in the value of a variable by which a program takes up code or settings, as in BASH_ENV=ci.env or NODE_OPTIONS="--require ./setup.js".
+func (s *search) loaded(value string, dirs []string) {
+	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n,:=", r) }) {
+		s.include(word, dirs)
+		s.resolve(word, dirs, true)
 	}
 }
 
