@@ -150,7 +150,7 @@ func (u *userGit) stagedApart(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	changed, err := u.paths(ctx, "diff-files", "--name-only", "-z", "--ignore-submodules")
+	changed, err := u.paths(ctx, "-c", "diff.autoRefreshIndex=true", "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames", "--ignore-submodules")
 	if err != nil {
 		return err
 	}

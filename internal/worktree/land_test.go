@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"opencode-delegate/internal/fault"
 )
@@ -44,6 +45,8 @@ func TestLandingInTheIndex(t *testing.T) {
 	if got := w.git("status", "--porcelain"); got != "A  d\nD  d/x\n M dirty\nM  edited\nD  gone\nA  new\nM  staged\nM  tool\n?? untracked\n" || done.Commit != "" || w.head() != head {
 		t.Errorf("%+v\n%s", done, got)
 	}
+	later := time.Now().Add(time.Minute)
+	w.must(os.Chtimes(w.path("edited"), later, later)) // staged, and not changed by that
 	if _, err := w.land(c, true, ""); err != nil || w.git("diff", "--name-only") != "dirty\n" {
 		t.Errorf("again: %v", err)
 	}
